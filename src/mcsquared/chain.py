@@ -21,7 +21,7 @@ from mcsquared.model.parameters import NAMES, Concentrations, values_of
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.posterior.convergence import Assessment, assess
-from mcsquared.posterior.draws import EffectParameters, ParameterDraw
+from mcsquared.posterior.draws import EffectParameters, ParameterDraw, TypeDraw
 from mcsquared.samplers.backends.base import Backend
 from mcsquared.samplers.backends.local import LocalBackend
 from mcsquared.samplers.overflow import likely_cause
@@ -30,12 +30,14 @@ from mcsquared.samplers.threads import ThreadPool, Workers
 from mcsquared.samplers.types import Key
 from mcsquared.schedule import Schedule, StagedSchedule, share_of_chain
 from mcsquared.signals import StopSignals
-from mcsquared.state import NO_BOUNDS, Bounds, State
+from mcsquared.state import NO_BOUNDS, Bounds, LevelState, State
 
 if TYPE_CHECKING:
     import pandas as pd
 
 TRACE = ("sweep", "chain", "kept", "n_clusters", "n_topics", "log_joint", *NAMES, "seconds")
+
+LEVEL_TRACE = ("n_types", "alpha", "v")  # of every level above groups
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +75,9 @@ class ChainRun:
     cluster_of_group: list[Int32s] = field(default_factory=list)
     sweep_of_draw: list[int] = field(default_factory=list)
     parameters: list[ParameterDraw] = field(default_factory=list)
+    # Types of the units of every level above groups in each draw; n_types, alpha and v by sweep.
+    types_of_units: list[list[Int32s]] = field(default_factory=list)
+    level_trace: list[list[tuple[float, ...]]] = field(default_factory=list)
     # Position of each draw among all draws stored so far, including those dropped later.
     row_of_draw: list[int] = field(default_factory=list)
     n_stored: int = 0
@@ -100,6 +105,9 @@ class ChainRun:
                 parameter_draw(self.state, clusters, len(self.cluster_of_group), observations)
             )
         self.cluster_of_group.append(number[self.state.cluster_of_group])
+        self.types_of_units.append(
+            [compact_types(level)[level.type_of_unit] for level in self.state.levels]
+        )
         self.sweep_of_draw.append(self.sweeps_done)
         self.row_of_draw.append(self.n_stored)
         self.n_stored += 1
@@ -107,7 +115,8 @@ class ChainRun:
 
     def drop_last_draw(self) -> None:
         """Drop the last draw, which has no parameters."""
-        for kept in (self.cluster_of_group, self.sweep_of_draw, self.row_of_draw):
+        lists = (self.cluster_of_group, self.sweep_of_draw, self.row_of_draw, self.types_of_units)
+        for kept in lists:
             kept.pop()
 
     def drop_draws(self, schedule: StagedSchedule) -> None:
@@ -129,12 +138,18 @@ class ChainRun:
         ]
         self.cluster_of_group = [self.cluster_of_group[i] for i in chosen]
         self.row_of_draw = [self.row_of_draw[i] for i in chosen]
+        self.types_of_units = [self.types_of_units[i] for i in chosen]
         self.sweep_of_draw = kept
 
     def record(self, info: SweepInfo) -> None:
         """Add a row to the trace."""
         for name in TRACE:
             self.trace[name].append(getattr(info, name))
+        levels = self.state.levels
+        if levels:
+            self.level_trace.append(
+                [(int((x.units_in_type > 0).sum()), x.alpha, x.v) for x in levels]
+            )
 
 
 def parameter_draw(
@@ -160,6 +175,7 @@ def parameter_draw(
         unused_weight=math.exp(float(state.log_unused[0])),
         category_shapes=state.category_shapes if observations.has_learned_bags else None,
         effects=_effect_parameters(state, topics),
+        levels=type_draws(state, clusters),
         **values_of(state),
     )
 
@@ -171,6 +187,29 @@ def _effect_parameters(state: State, topics: Int64s) -> EffectParameters | None:
         return None
     tables = sparse.csr_matrix(effects.tables[:, topics])
     return EffectParameters(tables, effects.weights.copy(), effects.v.copy())
+
+
+def compact_types(level: LevelState) -> Int32s:
+    """Return the number of each type slot among the occupied ones: int32 (type slots,)."""
+    occupied = level.units_in_type > 0
+    return np.where(occupied, np.cumsum(occupied) - 1, 0).astype(np.int32)
+
+
+def type_draws(state: State, clusters: Int64s) -> tuple[TypeDraw, ...]:
+    """Return the types of every level above groups, without empty slots."""
+    found, below = [], clusters
+    for level in state.levels:
+        types = np.flatnonzero(level.units_in_type)
+        draw = TypeDraw(
+            children=level.children[np.ix_(types, below)],
+            draws_below=level.tables_below[below],
+            alpha=level.alpha,
+            v=level.v,
+            shapes=np.concatenate([np.zeros(0), *level.shapes]),
+        )
+        found.append(draw)
+        below = types
+    return tuple(found)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mcsquared.arrays import Floats
-from mcsquared.chain import TRACE, ChainRun
+from mcsquared.chain import LEVEL_TRACE, TRACE, ChainRun
 from mcsquared.errors import ModelFileError
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
@@ -122,6 +122,12 @@ def pack(run: ChainRun) -> tuple[Tensors, dict[str, Any]]:
         "kept": np.array(run.cluster_of_group, np.int32).reshape(-1, len(state.cluster_of_group)),
         "sweep_of_draw": np.array(run.sweep_of_draw, np.int64),
     }
+    for i, level in enumerate(state.levels):
+        kept = [types[i] for types in run.types_of_units]
+        n_units = len(level.type_of_unit)
+        tensors[f"kept_types.{i}"] = np.array(kept, np.int32).reshape(-1, n_units)
+        rows = [row[i] for row in run.level_trace]
+        tensors[f"level_trace.{i}"] = np.array(rows, np.float64).reshape(-1, len(LEVEL_TRACE))
     for i, draw in enumerate(run.parameters):
         tensors |= pack_draw(f"parameters.{i}", draw)
     meta |= {"first_sweep": run.first_sweep, "n_parameters": len(run.parameters)}
@@ -160,6 +166,7 @@ def unpack(
     run.cluster_of_group = list(kept)
     run.sweep_of_draw = [int(sweep) for sweep in sweeps.tolist()]
     run.row_of_draw, run.n_stored = list(range(len(kept))), len(kept)
+    _read_levels(run, reader, observations)
     if not 0 <= int(meta["n_parameters"]) <= len(kept):
         raise ValueError("it has more stored parameters than draws")
     n_words = observations.n_words or None
@@ -168,6 +175,21 @@ def unpack(
         for i in range(int(meta["n_parameters"]))
     ]
     return run
+
+
+def _read_levels(run: ChainRun, reader: Reader, observations: Observations) -> None:
+    """Set the kept types and the trace of the levels above groups."""
+    kept, traces = [], []
+    for i, units in enumerate(observations.levels):
+        shape = (len(run.cluster_of_group), units.n_units)
+        kept.append(reader.array(f"kept_types.{i}", np.int32, shape, 0, units.n_units - 1))
+        shape = (run.sweeps_done, len(LEVEL_TRACE))
+        traces.append(reader.array(f"level_trace.{i}", np.float64, shape, 0.0))
+    run.types_of_units = [[types[d] for types in kept] for d in range(len(run.cluster_of_group))]
+    if traces:
+        run.level_trace = [
+            [tuple(trace[s].tolist()) for trace in traces] for s in range(run.sweeps_done)
+        ]
 
 
 def _as_list(name: str, row: Floats) -> list[Any]:

@@ -9,6 +9,7 @@ from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.kernels.cpu.contexts import ContextCounts, rebuild_contexts
 from mcsquared.kernels.cpu.counts import count_pairs
 from mcsquared.observations import Observations
+from mcsquared.observations.units import Units
 
 TopicLabels = Int32s | NDArray[np.uint16]
 
@@ -71,6 +72,43 @@ class EffectState:
 
 
 @dataclass
+class LevelState:
+    """Types of the units of a level above groups.
+
+    Types occupy slots, like clusters. A type is a mixture over the types one level below (the
+    clusters, at the lowest level): its children draw theirs from it.
+    """
+
+    type_of_unit: Int32s  # (n_units,): type slots
+    alpha: float  # concentration of types
+    v: float  # concentration of the types below in a type
+    children: Int32s  # (type slots, slots below): children of units, by type and own type
+    orphans: Int32s  # (slots below,): children without a parent
+    tables_below: Int64s  # (slots below,): draws from the weights at the root of the level below
+    shapes: list[Floats]  # g b of every context, (0,) unless they are learned
+
+    @property
+    def n_slots(self) -> int:
+        """Number of type slots."""
+        return len(self.children)
+
+    @property
+    def units_in_type(self) -> Int64s:
+        """Number of units of every type slot."""
+        return np.bincount(self.type_of_unit, minlength=self.n_slots)
+
+    def add_type_slots(self, extra: int) -> None:
+        """Add empty type slots."""
+        self.children = np.pad(self.children, ((0, extra), (0, 0)))
+
+    def add_slots_below(self, extra: int) -> None:
+        """Add empty slots one level below."""
+        self.children = np.pad(self.children, ((0, 0), (0, extra)))
+        self.orphans = np.pad(self.orphans, (0, extra))
+        self.tables_below = np.pad(self.tables_below, (0, extra))
+
+
+@dataclass
 class State:
     """The assignments and weights of a chain. Only samplers write to it.
 
@@ -92,12 +130,20 @@ class State:
     tables_in_cluster: Int32s | None = None  # O_km (cluster slots, topic slots)
     effects: EffectState | None = None  # None if no context acts on topics
     log_joint: float = 0.0  # of the last sweep; if λ is finite, before concentrations are resampled
+    levels: list[LevelState] = field(default_factory=list)  # above groups, the lowest first
 
     @property
     def tables(self) -> Int32s:
         """Tables O_km, or tokens if λ = ∞: int32 (cluster slots, topic slots)."""
         tables = self.tables_in_cluster
         return self.counts.topics_in_cluster if tables is None else tables
+
+    @property
+    def root_counts(self) -> Int64s:
+        """Draws of each cluster from π: int64 (cluster slots,). Without levels, the groups."""
+        if self.levels:
+            return self.levels[0].tables_below
+        return self.counts.groups_in_cluster.astype(np.int64)
 
     @property
     def n_clusters(self) -> int:
@@ -135,6 +181,8 @@ class State:
     def add_cluster_slots(self, extra: int) -> None:
         """Add empty cluster slots."""
         self._add_slots(0, extra)
+        if self.levels:
+            self.levels[0].add_slots_below(extra)
 
     def add_topic_slots(self, extra: int) -> None:
         """Add empty topic slots."""
@@ -224,3 +272,25 @@ def _crosstab(rows: Int32s, columns: TopicLabels, n_rows: int, n_columns: int) -
     counts = np.zeros((n_rows, n_columns), np.int32)
     count_pairs(rows, columns, counts)
     return counts
+
+
+def count_units(state: State, levels: tuple[Units, ...]) -> None:
+    """Count the units of every level as children of the level above."""
+    for number, units in enumerate(levels[:-1]):
+        below, level = state.levels[number], state.levels[number + 1]
+        children = np.zeros((level.n_slots + 1, below.n_slots), np.int32)
+        row = np.append(level.type_of_unit, level.n_slots)[units.parent]
+        np.add.at(children, (row, below.type_of_unit), 1)
+        level.children, level.orphans = children[:-1], children[-1]
+
+
+def count_children(state: State, observations: Observations) -> None:
+    """Count the groups and units of every level as children of the level above."""
+    if not state.levels:
+        return
+    first = state.levels[0]
+    rows = np.append(first.type_of_unit, first.n_slots)[observations.parent_of_group]
+    children = np.zeros((first.n_slots + 1, len(state.counts.groups_in_cluster)), np.int32)
+    np.add.at(children, (rows, state.cluster_of_group), 1)
+    first.children, first.orphans = children[:-1], children[-1]
+    count_units(state, observations.levels)

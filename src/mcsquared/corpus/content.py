@@ -124,6 +124,50 @@ class Vectors:
         return Vectors(start, np.ascontiguousarray(self.values[entries]))
 
 
+class ContentSizes:
+    """Numbers of groups, tokens and words of an object with ``content``."""
+
+    content: Words | Vectors
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return self.content.n_groups
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens in all groups."""
+        return self.content.n_tokens
+
+    @property
+    def n_words(self) -> int:
+        """Number of distinct words; 0 for vector content."""
+        return self.content.n_words
+
+    @property
+    def vocabulary(self) -> NDArray[np.object_] | None:
+        """The words, object (n_words,); None for vector content."""
+        return self.content.vocabulary
+
+    @property
+    def word_frequency(self) -> Int64s | None:
+        """Number of occurrences of each word, int64 (n_words,); None for vector content."""
+        return self.content.word_frequency
+
+    @property
+    def document_frequency(self) -> Int64s | None:
+        """Number of groups that contain each word, int64 (n_words,); None for vector content."""
+        return self.content.document_frequency
+
+    @property
+    def tokens_per_group(self) -> Int64s:
+        """Number of tokens of each group, int64 (n_groups,)."""
+        return self.content.tokens_per_group
+
+    def __len__(self) -> int:
+        return self.n_groups
+
+
 def row_offsets(sizes: ArrayLike) -> Int64s:
     """Return the offsets of consecutive rows of the given sizes, int64 (n_rows + 1,)."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

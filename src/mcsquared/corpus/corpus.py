@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.arrays import Int64s
 from mcsquared.corpus.columns.column import Column
 from mcsquared.corpus.columns.convert import aligned_content, aligned_contexts
-from mcsquared.corpus.content import Vectors, Words, names_array
+from mcsquared.corpus.content import ContentSizes, Vectors, Words, names_array
+from mcsquared.corpus.levels import Level, describe_levels, levels_of_table, take_groups
 from mcsquared.corpus.rows import check_same_order, random_test_mask, row_index
 from mcsquared.corpus.sources import frames
 from mcsquared.corpus.sources.arrays import content_from
@@ -23,7 +23,7 @@ from mcsquared.errors import InputError
 _logger = logging.getLogger("mcsquared")
 
 
-class Corpus:
+class Corpus(ContentSizes):
     """Groups with their content and contexts.
 
     Parameters
@@ -43,6 +43,8 @@ class Corpus:
     ----------
     content : Words or Vectors
     contexts : dict from str to Column
+    levels : tuple of Level
+        Levels above groups, the lowest first; see `from_frame`.
     group_names : ndarray of object, shape (n_groups,)
     notes : list of str
         Notes on how the data were read, one sentence each.
@@ -71,6 +73,7 @@ class Corpus:
 
     source: Any = None  # the `DiskCorpus` of a `SampledCorpus`
     text_options: Mapping[str, Any] = MappingProxyType({})  # how texts were split into words
+    levels: tuple[Level, ...] = ()
 
     def __init__(
         self,
@@ -171,6 +174,8 @@ class Corpus:
         bags: Mapping[str, str | None] | Sequence[str] | None = None,
         group_names: Any = None,
         vocabulary: Sequence[str] | None = None,
+        levels: Sequence[str] | str | None = None,
+        level_contexts: Mapping[str, Any] | None = None,
         **vectorizer: Any,
     ) -> "Corpus":
         """Return a corpus from a pandas, polars or pyarrow data frame, one row per group.
@@ -191,6 +196,11 @@ class Corpus:
         group_names : str or sequence of str, optional
             The name of a column, or the names of the groups.
         vocabulary, **vectorizer : see from_texts
+        levels : str or list of str, optional
+            Columns that name the unit of each group, such as its country; several levels must be
+            nested, the lowest first. Contexts that are constant within units move to their level.
+        level_contexts : dict from str to data frame, optional
+            Contexts of the units of a level, whose names are in the column of the same name.
 
         Examples
         --------
@@ -201,7 +211,11 @@ class Corpus:
         """
         options = (content, bags, group_names, vocabulary, vectorizer)
         table = frames.table_of(frame)
-        return cls._noted(*frames.corpus_parts(table, text, contexts, *options), table.notes)
+        found, columns, names = frames.corpus_parts(table, text, contexts, *options)
+        above, columns, notes = levels_of_table(table, levels, level_contexts, columns)
+        corpus = cls._noted(found, columns, names, [*table.notes, *notes])
+        corpus.levels = above
+        return corpus
 
     @classmethod
     def _noted(cls, content: Any, contexts: Any, names: Any, notes: list[str]) -> "Corpus":
@@ -312,46 +326,12 @@ class Corpus:
         columns = frames.context_columns(table, list(table.columns), bags, found.n_groups)
         return cls(found, columns, group_names)
 
-    @property
-    def n_groups(self) -> int:
-        """Number of groups."""
-        return self.content.n_groups
-
-    @property
-    def n_tokens(self) -> int:
-        """Number of tokens in all groups."""
-        return self.content.n_tokens
-
-    @property
-    def n_words(self) -> int:
-        """Number of distinct words; 0 for vector content."""
-        return self.content.n_words
-
-    @property
-    def vocabulary(self) -> NDArray[np.object_] | None:
-        """The words, object (n_words,); None for vector content."""
-        return self.content.vocabulary
-
-    @property
-    def word_frequency(self) -> Int64s | None:
-        """Number of occurrences of each word, int64 (n_words,); None for vector content."""
-        return self.content.word_frequency
-
-    @property
-    def document_frequency(self) -> Int64s | None:
-        """Number of groups that contain each word, int64 (n_words,); None for vector content."""
-        return self.content.document_frequency
-
-    @property
-    def tokens_per_group(self) -> Int64s:
-        """Number of tokens of each group, int64 (n_groups,)."""
-        return self.content.tokens_per_group
-
-    def __len__(self) -> int:
-        return self.n_groups
-
     def __repr__(self) -> str:
-        return f"Corpus({size_line(self)}, contexts: {', '.join(self.contexts) or 'none'})"
+        levels = (
+            ", levels: " + ", ".join(level.name for level in self.levels) if self.levels else ""
+        )
+        contexts = ", ".join(self.contexts) or "none"
+        return f"Corpus({size_line(self)}, contexts: {contexts}{levels})"
 
     def _repr_html_(self) -> str:
         return summary_html(self)
@@ -359,6 +339,7 @@ class Corpus:
     def describe(self) -> str:
         """Return one line for the content and one per context: kind, family, observations."""
         lines = [size_line(self), *(column.describe() for column in self.contexts.values())]
+        lines += describe_levels(self.levels)
         column_notes = _column_notes(self.contexts)  # already in the lines of the columns
         return "\n".join([*lines, *(note for note in self.notes if note not in column_notes)])
 
@@ -366,14 +347,21 @@ class Corpus:
         """Return the SHA-256 of content, contexts and group names, in hexadecimal."""
         content = self.content
         parts = [content.counts] if isinstance(content, Words) else [content.start, content.values]
-        columns = ((column, column.values) for column in self.contexts.values())
-        return fingerprint(parts, self.vocabulary, columns, [self.group_names])
+        columns = [(column, column.values) for column in self.contexts.values()]
+        names = [self.group_names]
+        for level in self.levels:
+            parts.append(level.parent_of_child)
+            columns += [(column, column.values) for column in level.contexts.values()]
+            names.append(level.unit_names)
+        return fingerprint(parts, self.vocabulary, columns, names)
 
     def __getitem__(self, rows: Any) -> "Corpus":
         """Return the groups selected by a slice, a mask or an array of indices."""
         index = row_index(rows, self.n_groups)
         contexts = {name: column[index] for name, column in self.contexts.items()}
-        return self._with(self.content[index], contexts, self.group_names[index])
+        selected = self._with(self.content[index], contexts, self.group_names[index])
+        selected.levels = take_groups(self.levels, index)
+        return selected
 
     def split(self, test_size: float = 0.2, random_state: Any = None) -> tuple["Corpus", "Corpus"]:
         """Split the groups at random into (train, test), each in the original order.
@@ -442,6 +430,7 @@ class Corpus:
         result = Corpus.__new__(Corpus)
         result.content, result.contexts, result.group_names = content, contexts, names
         result.notes, result.text_options = list(self.notes), self.text_options
+        result.levels = self.levels
         result.dropped_words, result.dropped_tokens = self.dropped_words, self.dropped_tokens
         return result
 

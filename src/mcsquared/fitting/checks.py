@@ -15,6 +15,8 @@ from mcsquared.checks import (
     is_integer,
 )
 from mcsquared.errors import InputError
+from mcsquared.observations import Observations
+from mcsquared.samplers.content.python_families import integrated_families
 from mcsquared.samplers.init.starts import check_init
 from mcsquared.schedule import (
     BURN_IN,
@@ -49,6 +51,24 @@ def check_sampler(sampler: object, device: object, lam: object) -> str:
             f"(sampler='blocked' takes any lam), got {lam!r}"
         )
     return "collapsed"
+
+
+def check_levels(observations: Observations, sampler: str, device: str) -> None:
+    """Raise `InputError` if a corpus with levels above groups cannot be fitted in this way."""
+    if not observations.levels:
+        return
+    for name, found, expected in (("sampler", sampler, "blocked"), ("device", device, "cpu")):
+        if found != expected:
+            raise InputError(
+                f"{name} must be {expected!r} for a corpus with levels above groups, got {found!r}"
+            )
+    if observations.parents is not None:
+        raise InputError("effects must be empty for a corpus with levels above groups")
+    for family in integrated_families(observations):
+        raise InputError(
+            "a corpus with levels above groups requires families with sample_parameters and "
+            f"log_likelihood, got {type(family).__name__}"
+        )
 
 
 def checked_schedule(model: Any) -> Schedule | StagedSchedule:

@@ -22,7 +22,7 @@ from mcsquared.corpus import Corpus, Words
 from mcsquared.corpus.disk import SampledCorpus
 from mcsquared.errors import InputError
 from mcsquared.evaluation.stacking import stack_chains
-from mcsquared.fitting.checks import check_memory, physical_memory
+from mcsquared.fitting.checks import check_levels, check_memory, physical_memory
 from mcsquared.fitting.disk import disk_backend, drop_unsampled_clusters, labels_of_all
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations, observe
@@ -30,6 +30,7 @@ from mcsquared.observations.disk import DiskObservations
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.convergence import assess_posterior
 from mcsquared.posterior.diagnostics import MAX_RHAT
+from mcsquared.posterior.levels import units_of_runs
 from mcsquared.posterior.posterior import TEXT_OPTIONS
 from mcsquared.progress import Progress
 from mcsquared.samplers.backends.base import Backend
@@ -169,7 +170,9 @@ class Fit(RunSettings):
     def _observe(self, corpus: Corpus) -> Observations:
         if corpus.source is None:
             check_memory(corpus.n_tokens, physical_memory())
-            return observe(corpus, self.priors)
+            observations = observe(corpus, self.priors)
+            check_levels(observations, self.sampler, self.device)
+            return observations
         device = "cpu" if self.backend else self.device  # the workers have their own devices
         for name, found, expected in (
             ("checkpoint", self.checkpoint, None),
@@ -255,6 +258,12 @@ class Fit(RunSettings):
             document_frequency=corpus.document_frequency,
             seed=self.seed,
             notes=[*corpus.notes, *notes],
+            units=units_of_runs(
+                corpus,
+                self.priors,
+                [types for run in runs for types in run.types_of_units],
+                [row for run in runs for row in run.level_trace],
+            ),
             source={TEXT_OPTIONS: json.dumps(dict(corpus.text_options))}
             if corpus.text_options
             else {},

@@ -54,6 +54,11 @@ class Step(IntEnum):
     SPLIT_TABLES = 32
     EFFECTS = 33
     SET_PARENTS = 34
+    TYPES = 40
+    TYPE_GLOBALS = 41
+    TYPE_TAILS = 42
+    TYPE_TABLES = 43
+    TYPE_MOVES = 44
 
 
 @njit(cache=True, inline="always")

@@ -31,6 +31,52 @@ from mcsquared.model.parameters import (
 
 if TYPE_CHECKING:
     from mcsquared.corpus import Column, Corpus
+    from mcsquared.corpus.levels import Level
+
+
+@dataclass(frozen=True)
+class LevelPriors:
+    """The families and concentrations of one level above groups.
+
+    Parameters
+    ----------
+    contexts : mapping of str to ConjugateFamily
+        Prior and likelihood of each context of a unit, given its type; all fields filled.
+    alpha, v : float or Gamma
+        Concentrations of types, and of the types (or clusters) below in a type.
+    """
+
+    contexts: Mapping[str, ConjugateFamily]
+    alpha: Concentration = ALPHA.default
+    v: Concentration = V.default
+
+    def __post_init__(self) -> None:
+        for declared in (ALPHA, V):
+            value = declared.validated(getattr(self, declared.name))
+            object.__setattr__(self, declared.name, value)
+        for name, family in self.contexts.items():
+            if not family.can_sample:
+                raise InputError(
+                    "contexts of a level require families with sample_parameters and "
+                    f"log_likelihood, got {type(family).__name__} for {name!r}"
+                )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON data from which `from_dict` creates an equal object."""
+        return {
+            "contexts": {name: family.to_dict() for name, family in self.contexts.items()},
+            "alpha": to_json(self.alpha),
+            "v": to_json(self.v),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> LevelPriors:
+        """Read the result of `to_dict`."""
+        return cls(
+            {str(name): families.from_dict(found) for name, found in data["contexts"].items()},
+            from_json(data["alpha"]),
+            from_json(data["v"]),
+        )
 
 
 @dataclass(frozen=True)
@@ -49,6 +95,8 @@ class Priors:
         around their cluster. A number is fixed, a `Gamma` is a prior; the paper's ``lam`` is inf.
     effects : mapping of str to Effect
         Contexts that act on the topics of their groups; they require a finite ``lam``.
+    levels : mapping of str to LevelPriors
+        Priors of the levels above groups, the lowest first.
 
     Examples
     --------
@@ -75,6 +123,7 @@ class Priors:
     eta: Concentration = ETA.default
     lam: Concentration = math.inf
     effects: Mapping[str, Effect] = dataclasses.field(default_factory=dict)
+    levels: Mapping[str, LevelPriors] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for declared in CONCENTRATIONS:
@@ -82,12 +131,14 @@ class Priors:
             object.__setattr__(self, declared.name, value)
         object.__setattr__(self, "content", _with_word_concentration(self.content))
         default = DEFAULT_CONCENTRATION if self.lam == math.inf else LEARNED
-        contexts = {
-            name: _with_concentration(name, family, default)
-            for name, family in self.contexts.items()
-        }
+        contexts = _with_concentrations(self.contexts, default)
         object.__setattr__(self, "contexts", contexts)
         check_effects(self.effects, groups_vary=self.lam != math.inf)
+        levels = {
+            name: dataclasses.replace(level, contexts=_with_concentrations(level.contexts, default))
+            for name, level in self.levels.items()
+        }
+        object.__setattr__(self, "levels", levels)
 
     @classmethod
     def for_corpus(
@@ -107,12 +158,17 @@ class Priors:
         effects : sequence of str
             Contexts that act on topics.
         """
-        chosen = context_families(corpus, contexts)
+        by_level = _contexts_by_level(corpus, contexts)
+        chosen = context_families(corpus, by_level[0])
         columns = {name: corpus.contexts[name].convert_for(f) for name, f in chosen.items()}
         return cls(
             content=content_family(corpus, content),
             contexts=chosen,
             effects=effects_for(columns, effects),
+            levels={
+                level.name: LevelPriors(context_families(level, of_level))
+                for level, of_level in zip(corpus.levels, by_level[1:], strict=True)
+            },
             **concentrations,
         )
 
@@ -173,10 +229,16 @@ class Priors:
             "contexts": {name: family.to_dict() for name, family in self.contexts.items()},
             **{name: to_json(value) for name, value in values_of(self).items()},
             **({"effects": self._effects_to_json()} if self.effects else {}),
+            **self._levels_to_dict(),
         }
 
     def _effects_to_json(self) -> dict[str, Any]:
         return {name: effect.to_json() for name, effect in self.effects.items()}
+
+    def _levels_to_dict(self) -> dict[str, Any]:
+        """Return the priors of the levels as JSON data; nothing if there are no levels."""
+        listed = [{"name": name, **level.to_dict()} for name, level in self.levels.items()]
+        return {"levels": listed} if listed else {}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Priors:
@@ -193,6 +255,10 @@ class Priors:
                     for name, effect in data.get("effects", {}).items()
                 },
                 **{name: from_json(data[name]) for name in NAMES},
+                levels={
+                    str(level["name"]): LevelPriors.from_dict(level)
+                    for level in data.get("levels", [])
+                },
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise InputError(f"priors must be a result of Priors.to_dict: {error}") from error
@@ -230,12 +296,31 @@ def chosen_contexts(corpus: Corpus, contexts: Any) -> tuple[Any, list[str]]:
     """Return the contexts of a fit, and columns left out because their values are distinct."""
     if not isinstance(contexts, str) or contexts != "auto":
         return contexts, []
-    distinct = [name for name, column in corpus.contexts.items() if column.is_distinct]
-    return {name: "auto" for name in corpus.contexts if name not in distinct}, distinct
+    distinct = [name for name, column in all_contexts(corpus).items() if column.is_distinct]
+    return {name: "auto" for name in all_contexts(corpus) if name not in distinct}, distinct
+
+
+def all_contexts(corpus: Corpus) -> dict[str, Column]:
+    """Return the contexts of the groups and of all levels above them."""
+    columns = dict(corpus.contexts)
+    for level in corpus.levels:
+        columns |= level.contexts
+    return columns
+
+
+def _contexts_by_level(
+    corpus: Corpus, contexts: str | Mapping[str, str | ConjugateFamily]
+) -> list[Any]:
+    """Divide the families of contexts among the groups and the levels above them."""
+    if not corpus.levels or not isinstance(contexts, Mapping):
+        return [contexts] * (1 + len(corpus.levels))
+    of_levels = [{c: f for c, f in contexts.items() if c in x.contexts} for x in corpus.levels]
+    others = {c: f for c, f in contexts.items() if not any(c in found for found in of_levels)}
+    return [others, *of_levels]
 
 
 def context_families(
-    corpus: Corpus, contexts: str | Mapping[str, str | ConjugateFamily]
+    corpus: Corpus | Level, contexts: str | Mapping[str, str | ConjugateFamily]
 ) -> dict[str, ConjugateFamily]:
     """Return the family of every context column in use, filled from the data."""
     if isinstance(contexts, str) and contexts == "auto":
@@ -268,6 +353,12 @@ def _with_word_concentration(family: ConjugateFamily) -> ConjugateFamily:
     if family.concentration is None:
         return dataclasses.replace(family, concentration=WORD_CONCENTRATION)
     return family
+
+
+def _with_concentrations(
+    contexts: Mapping[str, ConjugateFamily], default: float | str
+) -> dict[str, ConjugateFamily]:
+    return {name: _with_concentration(name, f, default) for name, f in contexts.items()}
 
 
 def _with_concentration(

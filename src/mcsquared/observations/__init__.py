@@ -23,6 +23,7 @@ from mcsquared.kernels.cpu.predictive import KINDS, prepared_size
 from mcsquared.model.priors import vector_observations
 from mcsquared.observations.effects import observe_parents, take_parents
 from mcsquared.observations.layout import Layout
+from mcsquared.observations.units import Units, observe_units
 
 if TYPE_CHECKING:
     from mcsquared.corpus import Column, Corpus
@@ -101,6 +102,10 @@ class Observations:
         Number of groups and tokens of the corpus before this shard.
     parents : Parents or None
         Values of the effects of each group.
+    parent_of_group : int32 (n_groups,)
+        Unit of each group one level above, -1 for none; empty without levels above groups.
+    levels : tuple of Units
+        All units of the levels above groups, the lowest first.
     """
 
     group_start: Int64s
@@ -119,6 +124,8 @@ class Observations:
     first_group: int = 0
     first_token: int = 0
     parents: Parents | None = None
+    parent_of_group: Int32s = field(default_factory=lambda: np.zeros(0, np.int32))
+    levels: tuple[Units, ...] = ()
 
     @property
     def sampled(self) -> Int64s | None:
@@ -163,7 +170,7 @@ class Observations:
         return Layout(self.group_start, self.word, self.n_words)
 
     def without_contexts(self) -> Observations:
-        """Return the same groups and content without contexts."""
+        """Return the same groups and content without contexts and levels."""
         groups = replace(
             self,
             dense=_dense([], self.n_groups),
@@ -172,6 +179,8 @@ class Observations:
             dense_families=[],
             bag_families=[],
             parents=None,
+            parent_of_group=np.zeros(0, np.int32),
+            levels=(),
         )
         groups.__dict__["layout"] = self.layout  # shared: it is large and independent of contexts
         return groups
@@ -213,6 +222,7 @@ class Observations:
             bags=take_bags(self.bags, rows),
             python_contexts=[context.take(groups) for context in self.python_contexts],
             parents=take_parents(self.parents, rows),
+            parent_of_group=self.parent_of_group[groups] if self.levels else self.parent_of_group,
         )
 
     @cached_property
@@ -304,7 +314,15 @@ def observe(corpus: Corpus, priors: Priors) -> Observations:
         dense_families=[family for _, family in dense],
         bag_families=[family for _, family in bags],
         parents=observe_parents(corpus, priors),
+        **_levels(corpus, priors),
     )
+
+
+def _levels(corpus: Corpus, priors: Priors) -> dict[str, Any]:
+    if not corpus.levels:
+        return {}
+    parent_of_group = corpus.levels[0].parent_of_child
+    return {"parent_of_group": parent_of_group, "levels": observe_units(corpus, priors)}
 
 
 def _content(corpus: Corpus, family: ConjugateFamily) -> dict[str, Any]:

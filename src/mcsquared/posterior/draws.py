@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.arrays import Floats
+from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
 from mcsquared.model.parameters import Concentrations
@@ -20,6 +20,28 @@ class EffectParameters(NamedTuple):
     tables: sparse.csr_matrix  # int32 (values of all effects, n_topics)
     weights: Floats  # ω (n_effects + 1,): of the cluster, then of each effect
     v: Floats  # v_c (n_effects,)
+
+
+@dataclass(frozen=True, eq=False)
+class TypeDraw:
+    """The types of the units of a level above groups in one kept draw; all of them are occupied.
+
+    The types below are the clusters, for the lowest level.
+    """
+
+    children: Int32s  # children by type of their parent and own type, (n_types, n_types below)
+    draws_below: Int64s  # draws from the weights at the root of the level below, (n_types below,)
+    alpha: float  # concentration of types
+    v: float  # concentration of the types below in a type
+    shapes: Floats  # Dirichlet shapes of all learned contexts, one after another
+
+    def weights_below(self, alpha: float) -> tuple[Floats, float]:
+        """Return the mean weights of the types below, and that of unused ones.
+
+        ``alpha`` is the concentration of the types below.
+        """
+        total = self.draws_below.sum() + alpha
+        return self.draws_below / total, alpha / total
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +61,7 @@ class ParameterDraw(Concentrations):
     # Dirichlet shapes of the categories of all bag and categorical contexts; None if all are fixed.
     category_shapes: Floats | None = None
     effects: EffectParameters | None = None  # None if no context acts on topics
+    levels: tuple[TypeDraw, ...] = ()  # above groups, the lowest first
 
     def __post_init__(self) -> None:
         if (self.tables_in_cluster is None) != math.isinf(self.lam):

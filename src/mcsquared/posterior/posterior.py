@@ -22,6 +22,7 @@ from mcsquared.posterior.diagnostics import diagnostics
 from mcsquared.posterior.draws import ParameterDraw
 from mcsquared.posterior.effects import ContextEffects
 from mcsquared.posterior.hierarchy import Hierarchy, hierarchy
+from mcsquared.posterior.levels import UnitDraws, UpperLevels
 from mcsquared.posterior.membership import unsettled_table
 from mcsquared.posterior.names import cluster_names, topic_names
 from mcsquared.posterior.prevalence import difference_table, prevalence_table
@@ -39,7 +40,7 @@ TEXT_OPTIONS = "text_options"  # key of `Posterior.source`
 
 
 @dataclass(eq=False, repr=False)
-class Posterior(RepresentativeTopics, ContextRelevance, ContextEffects):
+class Posterior(RepresentativeTopics, ContextRelevance, ContextEffects, UpperLevels):
     """Kept draws of a fit, summarised by one partition and one set of topics.
 
     In all tables, clusters are those of the consensus, by decreasing size. Topics are those of the
@@ -77,6 +78,8 @@ class Posterior(RepresentativeTopics, ContextRelevance, ContextEffects):
         Weights of the chains, which sum to 1; see Notes. By default all draws have equal weights.
     n_fitted : int, optional
         Number of groups that were sampled, if the posterior contains only some of them.
+    units : list of UnitDraws
+        Units of the levels above groups, the lowest first; see `level`.
 
     Notes
     -----
@@ -138,6 +141,7 @@ class Posterior(RepresentativeTopics, ContextRelevance, ContextEffects):
     given_names: dict[str, dict[int, str]] = field(default_factory=dict)
     n_fitted: int = None  # type: ignore[assignment]
     chain_weights: Floats = None  # type: ignore[assignment]
+    units: list[UnitDraws] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.group_names = np.asarray(self.group_names, dtype=object)
@@ -185,16 +189,6 @@ class Posterior(RepresentativeTopics, ContextRelevance, ContextEffects):
         """How the training texts were split into words: arguments of `Corpus.from_texts`."""
         options: dict[str, Any] = json.loads(self.source.get(TEXT_OPTIONS, "{}"))
         return options
-
-    @property
-    def n_draws(self) -> int:
-        """Number of kept draws."""
-        return int(self.cluster_of_group.shape[0])
-
-    @property
-    def n_groups(self) -> int:
-        """Number of training groups."""
-        return int(self.cluster_of_group.shape[1])
 
     # Tables -------------------------------------------------------------------------------
 

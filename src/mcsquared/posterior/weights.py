@@ -55,6 +55,16 @@ class WeightedDraws:
     parameters: list[ParameterDraw]
 
     @property
+    def n_draws(self) -> int:
+        """Number of kept draws."""
+        return int(self.cluster_of_group.shape[0])
+
+    @property
+    def n_groups(self) -> int:
+        """Number of training groups."""
+        return int(self.cluster_of_group.shape[1])
+
+    @property
     def is_weighted(self) -> bool:
         """Whether some chains have more weight than their share of the draws."""
         equal = equal_weights(self.chain_of_draw)

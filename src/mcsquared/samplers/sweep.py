@@ -21,6 +21,7 @@ from mcsquared.samplers.steps.context_priors import resample_context_priors
 from mcsquared.samplers.steps.effects import draw_effect_tables, resample_effects
 from mcsquared.samplers.steps.globals import draw_globals
 from mcsquared.samplers.steps.groups import draw_cell_topics, sweep_groups
+from mcsquared.samplers.steps.levels import draw_types, resample_levels
 from mcsquared.samplers.steps.log_joint import (
     begin_log_density,
     record_log_joint,
@@ -39,12 +40,14 @@ StepFunction = Callable[[Sweep], None]
 BLOCKED_STEPS: tuple[StepFunction, ...] = (
     add_empty_slots,
     draw_globals,  # ψ, ε, π, τ, φ
+    draw_types,  # of units above groups; also l, if λ is finite and there are such units
     sweep_groups,  # z; also l, if it is drawn token by token
     draw_cell_topics,  # l of words, if λ = ∞
     move_topics,  # splits and merges, if λ is finite
     begin_log_density,
     draw_cluster_tables,
     draw_effect_tables,  # if contexts act on topics
+    resample_levels,  # tables and concentrations of units above groups
     record_varying_log_joint,  # if λ is finite
     resample_effects,  # ω and v of effects
     resample_concentrations,  # λ, v, η, ε, α

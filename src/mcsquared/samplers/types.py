@@ -92,6 +92,21 @@ class EffectDraw(NamedTuple):
     weights: Floats
 
 
+class ParentWeights(NamedTuple):
+    """Weights of clusters for the groups of every unit above them.
+
+    Attributes
+    ----------
+    log_rows : float64 (type slots + 1, cluster slots)
+        log Π of every type and, in the last row, log π for groups without a parent.
+    row_of_unit : int32 (n_units + 1,)
+        The type of every unit and, at the end, the last row.
+    """
+
+    log_rows: Floats
+    row_of_unit: Int32s
+
+
 @dataclass(frozen=True)
 class Globals:
     """Parameters that all groups share in a sweep. Their size does not depend on n_groups.
@@ -104,6 +119,9 @@ class Globals:
     scaled_shares : float32 (cluster slots, topic slots) or None
         Words with λ = ∞ only: τ divided by the normaliser of each topic in ``content``.
     effects : EffectDraw or None
+    above : ParentWeights or None
+        With levels above groups, once the types of units were drawn: weights of clusters, in place
+        of π.
     """
 
     key: Key
@@ -113,6 +131,7 @@ class Globals:
     content: Any
     scaled_shares: Any = None
     effects: EffectDraw | None = None
+    above: ParentWeights | None = None
 
     @property
     def groups_vary(self) -> bool:
@@ -182,6 +201,8 @@ class Sums:
         Tables of every value and topic; those of clusters are in ``tables_in_cluster``.
     tables_by_pattern : int64 (2^n_effects,) or None
         Tables of all groups that have the same effects.
+    children : int32 (type slots + 1, cluster slots) or None
+        Groups by type of their parent and by cluster; the last row: groups without a parent.
     """
 
     groups: Int32s
@@ -197,6 +218,7 @@ class Sums:
     cells: Cells | None = None
     tables_of_values: Int32s | None = None
     tables_by_pattern: NDArray[np.int64] | None = None
+    children: Int32s | None = None
 
 
 CHUNK_SUMS = ("context_statistics", "topic_statistics", "topic_log_likelihood")
@@ -237,6 +259,14 @@ class Sweep:
     log_density : callable
         Returns the log-density of content given topics and of bags given clusters, which may
         already be computed in other threads.
+    level_draws : list of LevelDraw
+        Weights of types and parameters of their contexts, for every level above groups.
+    log_root_of_clusters : float64 (cluster slots,)
+        log π, if there are levels above groups.
+    topic_sums : dict
+        Fields of ``sums`` that were computed before the types of units were drawn.
+    log_levels : float
+        Log-density of the clusters and of the units above groups, if there are any.
     """
 
     state: State
@@ -251,3 +281,7 @@ class Sweep:
     cluster_tables: Int32s = field(init=False)
     effect_tables: Int32s | None = None
     log_density: Callable[[], float] | None = None
+    level_draws: list[Any] = field(default_factory=list)
+    log_root_of_clusters: Floats = field(init=False)
+    topic_sums: dict[str, Any] = field(default_factory=dict)
+    log_levels: float | None = None

@@ -9,31 +9,30 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from mcsquared import families
 from mcsquared.arrays import Int32s, Int64s, Integers
-from mcsquared.corpus import Column
 from mcsquared.errors import InputError, ModelFileError
 from mcsquared.families import ConjugateFamily
-from mcsquared.families.dirichlet import Dirichlet
 from mcsquared.gamma import Gamma
 from mcsquared.model.priors import Priors
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.consensus import numbered_by_size
 from mcsquared.posterior.content import ClusterContent
+from mcsquared.posterior.levels import UnitDraws
 from mcsquared.posterior.tables import CoDocuments
+from mcsquared.storage.columns import check_fields, pack_columns, unpack_columns
 from mcsquared.storage.files import (
     DATA_ERRORS,
     PathLike,
     Reader,
     Tensors,
-    pack_csr,
     pack_strings,
     read_file,
     write_file,
 )
-from mcsquared.storage.states import has_finite_normaliser, pack_draw, unpack_draw
+from mcsquared.storage.levels import pack_units, unpack_unit
+from mcsquared.storage.states import pack_draw, unpack_draw
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,10 +108,7 @@ def pack_posterior(posterior: Posterior) -> tuple[Tensors, dict[str, Any]]:
     if posterior.cluster_content is not None:
         content = posterior.cluster_content._asdict()
         tensors |= {f"cluster_content.{name}": array for name, array in content.items()}
-    contexts = []
-    for i, (name, column) in enumerate(posterior.contexts.items()):
-        tensors |= _pack_column(f"context.{i}", column)
-        contexts.append({"name": name, "kind": column.kind, "note": column.note})
+    contexts = pack_columns("context", posterior.contexts, tensors)
     for i, draw in enumerate(posterior.parameters):
         tensors |= pack_draw(f"parameters.{i}", draw)
     trace = posterior.trace
@@ -131,11 +127,22 @@ def pack_posterior(posterior: Posterior) -> tuple[Tensors, dict[str, Any]]:
         "source": {str(name): str(value) for name, value in posterior.source.items()},
     }
     if posterior.given_names:
-        meta["given_names"] = {
-            of: {str(number): str(name) for number, name in names.items()}
-            for of, names in posterior.given_names.items()
-        }
+        meta["given_names"] = _names_to_json(posterior.given_names)
+    if posterior.units:
+        tensors |= pack_units(posterior.units)
+        meta["units"] = [
+            {
+                "name": units.name,
+                "contexts": pack_columns(f"units.{i}.context", units.contexts, tensors),
+                "given_names": _names_to_json(units.given_names),
+            }
+            for i, units in enumerate(posterior.units)
+        ]
     return tensors, meta
+
+
+def _names_to_json(given: Mapping[str, Mapping[int, str]]) -> dict[str, dict[str, str]]:
+    return {of: {str(number): str(n) for number, n in names.items()} for of, names in given.items()}
 
 
 def unpack_posterior(tensors: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Posterior:
@@ -169,7 +176,7 @@ def _unpack(reader: Reader, meta: Mapping[str, Any]) -> Posterior:
         priors=priors,
         group_names=reader.strings("group_names", n_groups),
         vocabulary=vocabulary,
-        contexts=_contexts(reader, meta["contexts"], priors, n_groups),
+        contexts=unpack_columns(reader, "context", meta["contexts"], priors.contexts, n_groups),
         tokens_per_group=tokens,
         cluster_of_group=draws,
         chain_of_draw=reader.array("chain_of_draw", np.int32, (n_draws,), 0, _MAX_CHAINS),
@@ -186,7 +193,11 @@ def _unpack(reader: Reader, meta: Mapping[str, Any]) -> Posterior:
         source=_strings(meta, "source", dict),
         n_fitted=_integer(meta, "n_fitted", 2**53, low=n_groups),
         chain_weights=weights,
+        units=_units(reader, meta.get("units", []), priors, n_groups, n_draws),
     )
+    for name, effect in priors.effects.items():
+        if name not in posterior.contexts or not effect.fits(posterior.contexts[name]):
+            raise ModelFileError(f"the effect of {name!r} does not fit the contexts")
     # The consensus is expensive to compute and cheap to check.
     labels = reader.array("labels", np.int32, (n_groups,), 0, n_groups - 1)
     if not np.array_equal(numbered_by_size(labels), labels):
@@ -195,6 +206,10 @@ def _unpack(reader: Reader, meta: Mapping[str, Any]) -> Posterior:
     posterior.codocument = _codocument(reader, posterior)
     posterior.cluster_content = _cluster_content(reader, posterior)
     posterior.given_names = _given_names(meta.get("given_names", {}), posterior)
+    for units, entry in zip(posterior.units, meta.get("units", []), strict=True):
+        if entry["given_names"]:
+            level = posterior.level(units.name)
+            level.given_names = units.given_names = _given_names(entry["given_names"], level)
     return posterior
 
 
@@ -229,65 +244,25 @@ def _priors(meta: Mapping[str, Any], vocabulary: NDArray[np.object_] | None) -> 
             f"the content family must have the size of the vocabulary ({len(vocabulary)}), "
             f"got {content.n_dimensions}"
         )
-    _check_fields(content, "content")
+    check_fields(content, "content")
     return priors
 
 
-def _check_fields(family: ConjugateFamily, owner: str) -> None:
-    """Raise an error for a family with an unset field or without a finite normaliser."""
-    if isinstance(family, Dirichlet) and family.is_learned:
-        return  # its shapes are those of the draws
-    if not has_finite_normaliser(family, np.zeros((1, family.n_stats))):
-        raise ModelFileError(f"the family of {owner} has invalid fields")
-
-
-def _pack_column(prefix: str, column: Column) -> Tensors:
-    if sparse.issparse(column.values):
-        tensors = pack_csr(f"{prefix}.values", column.values)
-    else:
-        tensors = {f"{prefix}.values": column.values}
-    if column.categories is not None:
-        tensors |= pack_strings(f"{prefix}.categories", column.categories)
-    return tensors
-
-
-def _contexts(reader: Reader, listed: Any, priors: Priors, n_groups: int) -> dict[str, Column]:
-    columns: dict[str, Column] = {}
+def _units(
+    reader: Reader, listed: Any, priors: Priors, n_groups: int, n_draws: int
+) -> list[UnitDraws]:
+    """Return the units of all levels above groups; their priors must agree."""
+    found: list[UnitDraws] = []
+    n_children = n_groups
     for i, entry in enumerate(listed):
-        name, kind, note = entry["name"], entry["kind"], entry["note"]
-        if not all(isinstance(part, str) for part in (name, kind, note)) or name in columns:
-            raise ModelFileError("every context must have a unique name, a kind and a note")
-        column = _column(reader, f"context.{i}", name, kind, note, n_groups)
-        family = priors.contexts.get(name)
-        if (
-            family is None
-            or not column.accepts(family)
-            # The size of a family in a file may be wrong.
-            or family.n_dimensions not in (None, column.width)
-        ):
-            raise ModelFileError(f"the family of the context {name!r} does not fit the column")
-        _check_fields(family, f"context {name!r}")
-        columns[name] = column
-    if columns.keys() != priors.contexts.keys():
-        raise ModelFileError("the priors contain families of contexts that do not exist")
-    for name, effect in priors.effects.items():
-        if name not in columns or not effect.fits(columns[name]):
-            raise ModelFileError(f"the effect of {name!r} does not fit the contexts")
-    return columns
-
-
-def _column(reader: Reader, prefix: str, name: str, kind: str, note: str, n_groups: int) -> Column:
-    values: Any
-    if kind not in ("category", "bag"):
-        shape = (n_groups, None) if kind == "vector" else (n_groups,)
-        return Column(name, kind, reader.array(f"{prefix}.values", np.float64, shape), note=note)
-    categories = reader.strings(f"{prefix}.categories")
-    if kind == "bag":
-        values = reader.csr(f"{prefix}.values", n_groups, len(categories))
-    else:
-        high = len(categories) - 1
-        values = reader.array(f"{prefix}.values", np.int32, (n_groups,), -1, high)
-    return Column(name, kind, values, categories, note)
+        given = unpack_unit(reader, i, entry["name"], n_children, n_draws, priors)
+        n_children = len(given["unit_names"])
+        families, prefix = priors.levels[entry["name"]].contexts, f"units.{i}.context"
+        contexts = unpack_columns(reader, prefix, entry["contexts"], families, n_children)
+        found.append(UnitDraws(contexts=contexts, **given))
+    if [units.name for units in found] != list(priors.levels):
+        raise ModelFileError("the priors do not agree with the levels above groups")
+    return found
 
 
 def _frequency(

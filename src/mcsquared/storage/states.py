@@ -19,6 +19,12 @@ from mcsquared.observations import Observations
 from mcsquared.posterior.draws import EffectParameters, ParameterDraw
 from mcsquared.state import SLOT_STEP, EffectState, State, count
 from mcsquared.storage.files import MAX_FLOAT, Reader, Tensors, pack_csr
+from mcsquared.storage.levels import (
+    pack_levels,
+    pack_type_draws,
+    unpack_levels,
+    unpack_type_draws,
+)
 
 SUM_TOLERANCE = 1e-6  # between sums of the same numbers in different orders
 _DRAW_SCALARS = ("index", "unused_weight", *NAMES)
@@ -41,6 +47,7 @@ def pack_state(state: State) -> tuple[Tensors, dict[str, Any]]:
         "context_statistics": counts.context_statistics.copy(),
         "topic_statistics": counts.topic_statistics.copy(),
     }
+    tensors |= pack_levels(state)
     if state.tables_in_cluster is not None:
         tensors |= pack_csr("tables_in_cluster", sparse.csr_matrix(state.tables_in_cluster))
     if state.effects is not None:
@@ -103,6 +110,7 @@ def unpack_state(
     if weights[state.counts.tokens_in_topic == 0].any():
         raise ValueError("a topic without tokens has a positive weight")
     _set_float_sums(state, reader, observations)
+    unpack_levels(state, reader, observations, priors)
     return state
 
 
@@ -214,6 +222,7 @@ def pack_draw(prefix: str, draw: ParameterDraw) -> Tensors:
         tensors[f"{prefix}.category_shapes"] = np.asarray(draw.category_shapes, np.float64)
     if draw.effects is not None:
         tensors |= _pack_effects(f"{prefix}.effects", draw.effects)
+    tensors |= pack_type_draws(prefix, draw.levels)
     scalars = [float(getattr(draw, name)) for name in _DRAW_SCALARS]
     tensors[f"{prefix}.scalars"] = np.array(scalars)
     return tensors
@@ -272,6 +281,7 @@ def unpack_draw(
         tables_in_cluster=tables,
         category_shapes=shapes,
         effects=effects,
+        levels=unpack_type_draws(reader, prefix, len(sizes), priors),
         **concentrations,
     )
 

@@ -50,9 +50,13 @@ class LocalBackend(Backend):
 
     def map_groups(self, function: GroupFunction, argument: Any) -> list[Any]:
         """Apply a function to all groups, which are one shard."""
-        clusters = self._labels.cluster_of_group
-        self._labels, result = function(self.observations, self._labels, argument, self.threads)
-        # The array of the state is kept.
-        clusters[:] = self._labels.cluster_of_group
-        self._labels = self._labels._replace(cluster_of_group=clusters)
+        before = self._labels
+        self._labels, result = function(self.observations, before, argument, self.threads)
+        # The arrays of the state are kept.
+        before.cluster_of_group[:] = self._labels.cluster_of_group
+        if self._labels.topic_of_token is not before.topic_of_token:
+            before.topic_of_token[:] = self._labels.topic_of_token
+        self._labels = self._labels._replace(
+            cluster_of_group=before.cluster_of_group, topic_of_token=before.topic_of_token
+        )
         return [result]

@@ -23,7 +23,7 @@ from mcsquared.kernels.cpu.split_merge import (
 )
 from mcsquared.observations import Observations
 from mcsquared.observations.layout import Entries
-from mcsquared.samplers.content.groups import sum_by_label
+from mcsquared.samplers.content.groups import count_children, sum_by_label
 from mcsquared.samplers.steps.effects import scales_of_patterns as scales
 from mcsquared.samplers.threads import ThreadPool, add_in_order
 from mcsquared.samplers.types import EffectDraw, Key, Labels, add_sums
@@ -216,6 +216,23 @@ def draw_tables(
         return sums
 
     return labels, _sum_chunks(observations, run, threads)
+
+
+class RowCount(NamedTuple):
+    """Argument of `count_rows`: rows of units, see `ParentWeights`, and what to count."""
+
+    row_of_unit: Int32s
+    n_labels: int
+    by_side: bool  # sides of pairs, otherwise clusters
+
+
+def count_rows(
+    observations: Observations, labels: DividedLabels, argument: RowCount, threads: ThreadPool
+) -> tuple[DividedLabels, Sums]:
+    """Count groups by row of their parent and by side or cluster: (rows, n_labels)."""
+    label_of_group = labels.sides if argument.by_side else labels.cluster_of_group
+    row_of_unit, n_labels = argument.row_of_unit, argument.n_labels
+    return labels, {"rows": count_children(observations, label_of_group, row_of_unit, n_labels)}
 
 
 def move(

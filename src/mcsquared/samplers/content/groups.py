@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.arrays import Float32s, Int32s
 from mcsquared.kernels.cpu.contexts import sum_contexts
+from mcsquared.kernels.cpu.counts import count_pairs
 from mcsquared.kernels.cpu.varying_groups import resample_groups, tabulate_log_rising_factorials
 from mcsquared.observations import Observations
 from mcsquared.samplers.content import effects, python_families, vectors, words
@@ -40,7 +42,8 @@ def sweep_groups(task: GroupTask, words_in_topic: NDArray[np.int32] | None = Non
     content = content_of(task.observations)
     found: dict[str, Any]
     if task.globals.groups_vary:
-        found = content.draw_topics(task, words_in_topic)
+        # With levels above groups, topics were drawn before the types of their parents.
+        found = content.draw_topics(task, words_in_topic) if task.globals.above is None else {}
         has_effects = task.globals.effects is not None
         found |= effects.resample_groups(task) if has_effects else resample_varying_groups(task)
     else:
@@ -57,19 +60,13 @@ def content_of(observations: Observations) -> ModuleType:
 
 def resample_varying_groups(task: GroupTask) -> dict[str, Any]:
     """Draw z_j and o_jm of every group given its tokens' topics; return fields of `Sums`."""
-    observations, labels, globals_, threads = task
+    observations, labels, globals_, _ = task
     layout = observations.layout
-    base = as_float32(globals_.lam * np.exp(globals_.weights.log_shares))
-    n_cluster_slots, n_slots = base.shape
-    n_tabulated = max(min(MAX_TABULATED, MAX_TABULATED_CELLS // base.size - 1, layout.longest), 1)
-    tabulated = np.empty((n_slots, n_tabulated + 1, n_cluster_slots), np.float32)
+    base, tabulated = tabulate_factorials(task)
     order = GroupOrder(task)
     topic_log_likelihood = np.zeros(len(order.groups.chunk_start) - 1)
     tokens = (order.groups, labels.topic_of_token, base, tabulated.reshape(-1))
     scores = (globals_.weights.log_cluster_weights, order.contexts)
-
-    def tabulate(first: int, last: int) -> None:
-        tabulate_log_rising_factorials(first, last, base, tabulated)
 
     def assign(first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         topics, tables = np.zeros(base.shape, np.int32), np.zeros(base.shape, np.int32)
@@ -78,7 +75,6 @@ def resample_varying_groups(task: GroupTask) -> dict[str, Any]:
             resample_groups(*part, *tokens, *scores, globals_.key, *out)
         return topics, tables
 
-    threads.map(n_slots, tabulate)
     parts = order.threads.map(len(layout.chunk_start) - 1, assign)
     return {
         "topics_in_cluster": sum(topics for topics, _ in parts),
@@ -87,10 +83,42 @@ def resample_varying_groups(task: GroupTask) -> dict[str, Any]:
     }
 
 
+def tabulate_factorials(task: GroupTask) -> tuple[Float32s, Float32s]:
+    """Return λτ, and its log rising factorials, float32 (topic slots, n + 1, cluster slots)."""
+    globals_, longest = task.globals, task.observations.layout.longest
+    base = as_float32(globals_.lam * np.exp(globals_.weights.log_shares))
+    n_cluster_slots, n_slots = base.shape
+    n_tabulated = max(min(MAX_TABULATED, MAX_TABULATED_CELLS // base.size - 1, longest), 1)
+    tabulated = np.empty((n_slots, n_tabulated + 1, n_cluster_slots), np.float32)
+
+    def tabulate(first: int, last: int) -> None:
+        tabulate_log_rising_factorials(first, last, base, tabulated)
+
+    task.threads.map(n_slots, tabulate)
+    return base, tabulated
+
+
 def sum_groups(task: GroupTask) -> dict[str, Any]:
     """Count the groups of every cluster and sum their contexts; return fields of `Sums`."""
     observations, labels, globals_, threads = task
-    return sum_by_label(observations, labels.cluster_of_group, globals_.slots[0], threads)
+    sums = sum_by_label(observations, labels.cluster_of_group, globals_.slots[0], threads)
+    if globals_.above is not None:
+        clusters, row_of_unit = labels.cluster_of_group, globals_.above.row_of_unit
+        sums["children"] = count_children(observations, clusters, row_of_unit, globals_.slots[0])
+    return sums
+
+
+def count_children(
+    observations: Observations, cluster_of_group: Int32s, row_of_unit: Int32s, n_clusters: int
+) -> Int32s:
+    """Count groups by row of their parent and cluster: int32 (rows, cluster slots).
+
+    ``row_of_unit`` has the row of every unit and, at the end, that of groups without a parent,
+    which is the last row.
+    """
+    children = np.zeros((int(row_of_unit[-1]) + 1, n_clusters), np.int32)
+    count_pairs(row_of_unit[observations.parent_of_group], cluster_of_group, children)
+    return children
 
 
 def sum_by_label(

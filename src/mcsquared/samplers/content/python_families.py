@@ -52,12 +52,16 @@ def log_likelihood_of_groups(observations: Observations, globals_: Globals) -> F
     """Return Σ log F(x_j | φ_k) over Python contexts: (n_groups, cluster slots) or (0, 0).
 
     0 where a context is missing or its parameters are integrated out, and for a group whose
-    likelihood is 0 in every cluster.
+    likelihood is 0 in every cluster. The weights of the clusters given the parent are added.
     """
     contexts, n_slots = observations.python_contexts, len(globals_.weights.log_cluster_weights)
-    if not contexts:
+    parents = globals_.above
+    if parents is not None:
+        total = parents.log_rows[parents.row_of_unit[observations.parent_of_group]]
+    elif contexts:
+        total = np.zeros((observations.n_groups, n_slots))
+    else:
         return np.zeros((0, 0))
-    total = np.zeros((observations.n_groups, n_slots))
     for context, parameters in zip(contexts, globals_.contexts.python, strict=True):
         if parameters is not None:
             found = _log_likelihood(context.family, context.x, parameters, n_slots)

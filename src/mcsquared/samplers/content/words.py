@@ -27,26 +27,33 @@ MANY_SLOTS = 512  # above this number, weighing the topics of a group first is f
 
 def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
     """Draw clusters with topics summed out: λ = ∞. Topics are drawn by cell later."""
-    observations, labels, globals_, threads = task
-    variates, shares = globals_.content, globals_.scaled_shares
-    layout, rows = observations.layout, observations.layout.row_chunk_start
-    log_mixtures, means = aligned(len(variates), len(shares)), np.empty(len(variates), np.float32)
-    shares_by_topic = np.ascontiguousarray(shares.T).reshape(-1)
-    mixtures = (variates.reshape(-1), shares_by_topic, log_mixtures, means)
-    order = GroupOrder(task)
-    weights = (log_mixtures.reshape(-1), globals_.weights.log_cluster_weights, order.contexts)
+    observations, labels, globals_, _ = task
+    layout, order = observations.layout, GroupOrder(task)
+    log_mixtures = tabulate_words(task).reshape(-1)
+    weights = (log_mixtures, globals_.weights.log_cluster_weights, order.contexts)
     scores, clusters = (layout.words_of_group, *weights), labels.cluster_of_group
-
-    def tabulate(first: int, last: int) -> None:
-        tabulate_log_mixtures(rows[first], rows[last], *mixtures)
 
     def assign(first: int, last: int) -> None:
         for part in order.parts(first, last):
             draw_clusters_of_words(*part, order.groups, *scores, globals_.key, clusters)
 
-    threads.map(len(rows) - 1, tabulate)
     order.threads.map(len(layout.chunk_start) - 1, assign)
     return {}
+
+
+def tabulate_words(task: GroupTask) -> Float32s:
+    """Return log Σ_m τ_km ψ_mw minus its mean over clusters, float32 (n_words, cluster slots)."""
+    variates, shares = task.globals.content, task.globals.scaled_shares
+    rows = task.observations.layout.row_chunk_start
+    log_mixtures, means = aligned(len(variates), len(shares)), np.empty(len(variates), np.float32)
+    shares_by_topic = np.ascontiguousarray(shares.T).reshape(-1)
+    mixtures = (variates.reshape(-1), shares_by_topic, log_mixtures, means)
+
+    def tabulate(first: int, last: int) -> None:
+        tabulate_log_mixtures(rows[first], rows[last], *mixtures)
+
+    task.threads.map(len(rows) - 1, tabulate)
+    return log_mixtures
 
 
 def draw_topics(task: GroupTask, words_in_topic: NDArray[np.int32] | None = None) -> dict[str, Any]:

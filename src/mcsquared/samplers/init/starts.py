@@ -24,6 +24,7 @@ from mcsquared.samplers.init.assignments import (
     state_from_assignments,
 )
 from mcsquared.samplers.init.extend_start import StartExtension, groups_to_start_with
+from mcsquared.samplers.init.levels import start_levels
 from mcsquared.samplers.init.mixture import cluster_whole_groups
 from mcsquared.samplers.steps.effects import start_effects
 from mcsquared.samplers.types import Key
@@ -139,12 +140,14 @@ def start_blocked(
     state = blocked_state(groups, priors, clusters, topics, rng)
     state.effects = start_effects(priors, len(state.topic_weights))
     if sample is None:
+        start_levels(state, observations, priors, key)
         return state
     if isinstance(observations, DiskObservations):
         state.cluster_of_group, state.topic_of_token = np.zeros(0, np.int32), np.zeros(0, np.uint16)
     else:
         extension = StartExtension(state, observations, priors, key)
         state.cluster_of_group, state.topic_of_token = extension.labels(observations)
+        start_levels(state, observations, priors, key)
     return state
 
 

@@ -46,9 +46,11 @@ def _resample(sweep: Sweep, eta_from_weights: bool = False) -> None:
     if sweep.effect_tables is not None:
         tables_of_topic += sweep.effect_tables.sum(axis=0, dtype=np.int64)
     resample_root(state, tables_of_topic, priors, key, eta_from_weights)
-    n_groups, n_clusters = [sweep.observations.n_groups], [state.n_clusters]
+    n_draws, n_clusters = [sweep.observations.n_groups], [state.n_clusters]
+    if state.levels:  # the groups of a unit draw their clusters from its type
+        n_draws = [int(state.root_counts.sum())]
     rng = key.generator(Step.ALPHA)
-    state.alpha = resample_concentration(state.alpha, priors.alpha, n_groups, n_clusters, rng)
+    state.alpha = resample_concentration(state.alpha, priors.alpha, n_draws, n_clusters, rng)
 
 
 def resample_lam(sweep: Sweep) -> None:

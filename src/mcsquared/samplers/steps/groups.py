@@ -1,5 +1,7 @@
 """Topics and clusters of all groups given the globals, and the counts that follow."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,6 +14,8 @@ from mcsquared.state import State
 def sweep_groups(sweep: Sweep) -> None:
     """Draw every group's topics and cluster on the backend; update the counts."""
     sweep.sums = sweep.backend.sweep_groups(sweep.globals)
+    if sweep.topic_sums:
+        sweep.sums = replace(sweep.sums, **sweep.topic_sums)
     update_counts(sweep.state, sweep.sums)
 
 
@@ -34,6 +38,8 @@ def update_counts(state: State, sums: Sums) -> None:
         counts.words_in_topic = sums.words_in_topic
     if sums.topic_statistics is not None:
         counts.topic_statistics = add_in_order(sums.topic_statistics)
+    if sums.children is not None:
+        state.levels[0].children, state.levels[0].orphans = sums.children[:-1], sums.children[-1]
 
 
 def draw_cell_topics(sweep: Sweep) -> None:

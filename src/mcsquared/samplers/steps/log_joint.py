@@ -61,7 +61,7 @@ def record_varying_log_joint(sweep: Sweep) -> None:
     state, observations, counts = sweep.state, sweep.observations, sweep.state.counts
     assert sweep.sums.topic_log_likelihood is not None
     assert sweep.log_density is not None
-    terms = [_log_clusters(state, observations)]
+    terms = [_log_clusters(state, observations, sweep.log_levels)]
     if observations.n_tokens:
         active, topic_weights = counts.tokens_in_topic > 0, sweep.globals.weights.topic_weights
         unused = float(topic_weights[~active].sum())
@@ -94,7 +94,8 @@ def record_log_joint(sweep: Sweep) -> None:
     state = sweep.state
     if math.isinf(state.lam):
         log_density = sweep.log_density or sweep.backend.begin_log_density(state)
-        state.log_joint = log_joint(state, sweep.observations, sweep.priors, log_density)
+        given = (log_density, sweep.log_levels)
+        state.log_joint = log_joint(state, sweep.observations, sweep.priors, *given)
 
 
 def log_joint(
@@ -102,6 +103,7 @@ def log_joint(
     observations: Observations,
     priors: Priors,
     log_density: Callable[[], float] | None = None,
+    log_levels: float | None = None,
 ) -> float:
     """Return log p(z, l, x, w, ε | α, v, η), up to the data's base measures: λ = ∞.
 
@@ -109,10 +111,12 @@ def log_joint(
     ----------
     log_density : callable, optional
         Result of an earlier `begin_log_density_on_host`.
+    log_levels : float, optional
+        Log-density of the clusters and of the units above groups, if there are any.
     """
     counts = state.counts
     log_density = log_density or begin_log_density_on_host(state, observations, priors)
-    terms = [_log_clusters(state, observations)]
+    terms = [_log_clusters(state, observations, log_levels)]
     if observations.n_tokens:
         occupied = counts.groups_in_cluster > 0
         terms.append(_log_topics(state, counts, occupied))
@@ -128,9 +132,16 @@ def _log_sums(logs: Floats) -> Floats:
         return highest + np.log(np.exp(logs - highest[:, None]).sum(axis=1))
 
 
-def _log_clusters(state: State, observations: Observations) -> float:
-    """Return the log-density of clusters, and of contexts other than bags given them."""
+def _log_clusters(
+    state: State, observations: Observations, log_levels: float | None = None
+) -> float:
+    """Return the log-density of clusters, and of contexts other than bags given them.
+
+    ``log_levels`` is the log-density of the clusters if there are levels above groups.
+    """
     occupied = state.counts.groups_in_cluster > 0
+    if log_levels is not None:
+        return log_levels + _log_contexts(state, observations, occupied)
     groups = state.counts.groups_in_cluster[occupied].astype(np.float64)
     alpha = state.alpha
     total = len(groups) * math.log(alpha) + float(gammaln(groups).sum())

@@ -10,6 +10,7 @@ from mcsquared.state import Bounds, State
 TOPIC_SLOTS = (32, 64, 112, 160, 208, 256, 384, 512)
 MIN_EMPTY = 16
 MAX_EMPTY = 256
+MIN_EMPTY_TYPES = TYPE_STEP = 4  # of units above groups: every type costs time for every group
 MAX_TAIL_WEIGHT = 1e-4  # largest expected weight of the truncated tail
 
 
@@ -25,20 +26,39 @@ def grow_slots(state: State, bounds: Bounds) -> None:
     n_slots = next((size for size in TOPIC_SLOTS if size >= n_slots), n_slots)
     if len(state.topic_weights) < n_slots:
         state.add_topic_slots(n_slots - len(state.topic_weights))
-    n_groups = int(state.counts.groups_in_cluster.sum())
-    unused = state.alpha / (state.alpha + n_groups)
+    unused = state.alpha / (state.alpha + int(state.root_counts.sum()))
     n_slots = _n_slots(state.n_clusters, unused, state.alpha, bounds.clusters)
     if len(state.counts.groups_in_cluster) < n_slots:
         state.add_cluster_slots(n_slots - len(state.counts.groups_in_cluster))
+    for number in range(len(state.levels)):
+        _grow_types(state, number)
+
+
+def _grow_types(state: State, number: int) -> None:
+    """Add type slots to a level until enough of them are empty."""
+    level, above = state.levels[number], state.levels[number + 1 : number + 2]
+    draws = above[0].tables_below if above else level.units_in_type
+    unused = level.alpha / (level.alpha + int(draws.sum()))
+    occupied = int((level.units_in_type > 0).sum())
+    n_slots = occupied + _n_empty(unused, level.alpha, MIN_EMPTY_TYPES)
+    if level.n_slots < n_slots:
+        extra = -(-(n_slots - level.n_slots) // TYPE_STEP) * TYPE_STEP
+        level.add_type_slots(extra)
+        if above:
+            above[0].add_slots_below(extra)
 
 
 def _n_slots(occupied: int, unused: float, concentration: float, bound: int | None) -> int:
-    empty = float(MIN_EMPTY)
-    if unused > MAX_TAIL_WEIGHT:
-        # Each stick leaves c / (1 + c) of the rest, on average.
-        empty = math.log(MAX_TAIL_WEIGHT / unused) / -math.log1p(1.0 / concentration)
-    empty = min(max(empty, MIN_EMPTY), MAX_EMPTY)
-    slots = occupied + math.ceil(empty)
+    slots = occupied + _n_empty(unused, concentration, MIN_EMPTY)
     if bound is not None:
         slots = max(min(slots, bound), occupied)
     return -(-slots // N_LANES) * N_LANES
+
+
+def _n_empty(unused: float, concentration: float, least: int) -> int:
+    """Return the number of empty slots that share the unused weight."""
+    empty = float(least)
+    if unused > MAX_TAIL_WEIGHT:
+        # Each stick leaves c / (1 + c) of the rest, on average.
+        empty = math.log(MAX_TAIL_WEIGHT / unused) / -math.log1p(1.0 / concentration)
+    return math.ceil(min(max(empty, least), MAX_EMPTY))

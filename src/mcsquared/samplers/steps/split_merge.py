@@ -53,6 +53,7 @@ from mcsquared.samplers.content.effects import TablesGiven, redraw_tables
 from mcsquared.samplers.init.assignments import round_up_to_lanes
 from mcsquared.samplers.steps.effects import draw_rows_of_clusters, draw_rows_of_effects
 from mcsquared.samplers.steps.groups import update_counts
+from mcsquared.samplers.steps.split_merge_levels import LevelPrior
 from mcsquared.samplers.types import EffectDraw, Key, Sums, Sweep, add_sums
 
 FIRST_SWEEPS, PERIOD = 60, 5  # every sweep at first, then fewer: most proposals are rejected
@@ -112,6 +113,7 @@ class Round:
         # Topics with tokens have a prior weight, however small.
         weights = np.maximum(state.v * state.topic_weights, SMALLEST_SHARE)
         self.prior = np.where(active, weights, 0.0)
+        self.levels = LevelPrior(sweep, key) if state.levels else None
 
     def run(self) -> None:
         """Propose, and accept or reject, a split or a merge for every pair."""
@@ -129,6 +131,8 @@ class Round:
         shapes = self.sweep.state.category_shapes
         log_weight += log_marginals(self.sweep.observations, shapes, sums)
         self.accept(self.log_gain(sums, log_weight), sums["groups"], tables)
+        if self.levels is not None:
+            self.levels.redraw_tables()
 
     def sum_groups(self, function: Any, argument: Any) -> dict[str, Any]:
         """Return the sums of a function over all groups."""
@@ -271,12 +275,14 @@ class Round:
         """Return log A of every pair divided, against its union."""
         n_pairs = len(self.clusters)
         sizes = gammaln(with_unions(sums["groups"][: 2 * n_pairs, None])[:, 0])
-        value = sizes + log_weight
+        value = sizes + log_weight if self.levels is None else log_weight
         divided = value[: 2 * n_pairs].reshape(n_pairs, 2).sum(axis=1) - value[2 * n_pairs :]
         by_coin = sizes[: 2 * n_pairs].reshape(n_pairs, 2).sum(axis=1) - sizes[2 * n_pairs :]
         log_proposal = sums["log_proposal"] / FIXED_POINT
         log_proposal = np.where(self.pairs.is_launched, log_proposal, by_coin)
-        return math.log(self.sweep.state.alpha) + divided - log_proposal
+        if self.levels is None:
+            return math.log(self.sweep.state.alpha) + divided - log_proposal
+        return self.levels.log_gain(self.clusters, self.pairs.is_split) + divided - log_proposal
 
     def accept(self, log_gain: Floats, groups: Any, tables: Floats) -> None:
         """Accept or reject every pair in turn, and move its groups."""
@@ -298,10 +304,14 @@ class Round:
                 moved_to[p, 1] = b
                 occupied[[a, b]] = groups[2 * p : 2 * p + 2]
                 state.tables[[a, b]] = tables[2 * p : 2 * p + 2]
+                if self.levels is not None:
+                    self.levels.split(p, a, b)
             elif log_uniforms[p] < -log_gain[p]:
                 moved_to[p, 1] = a
                 occupied[[a, b]] = groups[2 * p] + groups[2 * p + 1], 0
                 state.tables[a], state.tables[b] = tables[2 * n_pairs + p], 0
+                if self.levels is not None:
+                    self.levels.merge(a, b)
         if not np.array_equal(moved_to, self.clusters):
             self.sweep.backend.map_groups(divisions.move, moved_to.reshape(-1).astype(np.int32))
 

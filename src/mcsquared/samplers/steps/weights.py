@@ -35,18 +35,30 @@ def topic_weights_with_tail(sweep: Sweep) -> NDArray[np.float64]:
 
 
 def draw_log_cluster_weights(sweep: Sweep) -> NDArray[np.float64]:
-    """Draw the log of π ~ Dir(n_1, ..., n_K, α), its last part divided among the empty slots."""
-    state, key = sweep.state, sweep.key
-    groups = state.counts.groups_in_cluster
-    occupied = groups > 0
-    log_weights = np.full(len(groups), -np.inf)
-    weights, log_unused = draw_dp_weights(
-        groups[occupied].astype(np.int64), state.alpha, key.generator(Step.CLUSTER_WEIGHTS)
-    )
+    """Draw the log of π ~ Dir(n_1, ..., n_K, α), its last part divided among the empty slots.
+
+    With levels above groups, n_k is the number of draws from π: see `mcsquared.state.State`.
+    """
+    state, steps = sweep.state, (Step.CLUSTER_WEIGHTS, Step.CLUSTER_TAIL)
+    rngs = tuple(sweep.key.generator(step) for step in steps)
+    return draw_log_root(state.root_counts, state.alpha, sweep.bounds.clusters, *rngs)
+
+
+def draw_log_root(
+    counts: NDArray[np.int64],
+    concentration: float,
+    bound: int | None,
+    rng: np.random.Generator,
+    tail_rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Draw the log of weights ~ Dir(counts, c), with the last part divided among empty slots."""
+    occupied = counts > 0
+    log_weights = np.full(len(counts), -np.inf)
+    weights, log_unused = draw_dp_weights(counts[occupied], concentration, rng)
     with np.errstate(divide="ignore"):
         log_weights[occupied] = np.log(weights)
-    empty = usable_slots(occupied, sweep.bounds.clusters)
-    sticks = log_sticks(len(empty), state.alpha, key.generator(Step.CLUSTER_TAIL))
+    empty = usable_slots(occupied, bound)
+    sticks = log_sticks(len(empty), concentration, tail_rng)
     log_weights[empty] = sticks + log_unused
     return log_weights
 

@@ -1,0 +1,298 @@
+"""Levels above groups: countries of speeches, schools of pupils and districts of schools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.arrays import Int32s, Int64s
+from mcsquared.corpus.columns.column import Column
+from mcsquared.corpus.columns.values import as_list, category_label, is_missing
+from mcsquared.corpus.content import object_array
+from mcsquared.corpus.sources.frames import Table, context_columns, name_list, table_of
+from mcsquared.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """The units of one level above groups, with their contexts.
+
+    Parameters
+    ----------
+    name : str
+    unit_names : object (n_units,)
+    contexts : dict from str to Column
+        One row per unit.
+    parent_of_child : int32 (n_children,)
+        Unit of each group or, for a level above other units, of each unit of the level below; -1
+        for none.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> speeches = pd.DataFrame({"text": ["war", "aid", "war", "tax"], "of": list("FFGH")})
+    >>> corpus = mc2.Corpus.from_frame(speeches, "text", levels="of", max_df=1.0)
+    >>> level = corpus.levels[0]
+    >>> level.n_units, level.unit_names.tolist(), level.parent_of_child.tolist()
+    (3, ['F', 'G', 'H'], [0, 0, 1, 2])
+    >>> print(level.describe())
+    of: level of 3 units, 4 of 4 groups belong to one
+    >>> level.take_units(np.array([1]), np.array([-1, 0])).unit_names.tolist()
+    ['G']
+    """
+
+    name: str
+    unit_names: NDArray[np.object_]
+    contexts: dict[str, Column]
+    parent_of_child: Int32s
+
+    @property
+    def n_units(self) -> int:
+        """Number of units."""
+        return len(self.unit_names)
+
+    def describe(self, children: str = "groups") -> str:
+        """Return a line on the level and one on each of its contexts."""
+        n_inside = int((self.parent_of_child >= 0).sum())
+        n_children = len(self.parent_of_child)
+        line = f"{self.name}: level of {self.n_units} units, {n_inside} of {n_children} {children} "
+        contexts = [f"{self.name}, {column.describe()}" for column in self.contexts.values()]
+        return "\n".join([f"{line}belong to one", *contexts])
+
+    def take_units(self, units: Int64s, parent_of_child: Int32s) -> Level:
+        """Return some of the units, with other children."""
+        contexts = {name: column[units] for name, column in self.contexts.items()}
+        return Level(self.name, self.unit_names[units], contexts, parent_of_child)
+
+
+def describe_levels(levels: Sequence[Level]) -> list[str]:
+    """Return the description of every level."""
+    children = ["groups", *(f"units of {level.name}" for level in levels)]
+    return [level.describe(of) for level, of in zip(levels, children, strict=False)]
+
+
+def take_groups(levels: Sequence[Level], groups: Int64s) -> tuple[Level, ...]:
+    """Return the levels of selected groups; units and levels without any are dropped."""
+    kept, children = [], groups
+    for level in levels:
+        parents = level.parent_of_child[children]
+        units = np.unique(parents[parents >= 0]).astype(np.int64)
+        if not len(units):
+            break
+        kept.append(level.take_units(units, _renumbered(parents, units, level.n_units)))
+        children = units
+    return tuple(kept)
+
+
+def _renumbered(parents: Int32s, units: Int64s, n_units: int) -> Int32s:
+    """Return the positions of parents among the selected units; -1 stays."""
+    number = np.full(n_units + 1, -1, np.int32)
+    number[units] = np.arange(len(units))
+    return number[parents]
+
+
+def levels_of_table(
+    table: Table, levels: Any, level_contexts: Any, columns: dict[str, Column]
+) -> tuple[tuple[Level, ...], dict[str, Column], list[str]]:
+    """Return the levels of a table, the contexts left to the groups, and notes.
+
+    Parameters
+    ----------
+    levels : str or list of str
+        Columns that name the unit of each row, the lowest level first.
+    level_contexts : dict from str to data frame, optional
+    columns : dict from str to Column
+        Contexts of the groups. Those that are constant within all units of a level move there.
+    """
+    names = name_list(levels, "levels")
+    given = _given_contexts(level_contexts, names, columns)
+    notes: list[str] = []
+    parents_of: list[Int32s] = []
+    units_of: list[list[str]] = []
+    child_of_row = np.arange(table.n_rows, dtype=np.int32)
+    for number, name in enumerate(names):
+        if name in columns:
+            raise InputError(f"levels and contexts must not share a column, got {name!r} in both")
+        unit_of_row, units = _units(table, name)
+        lower = (names[number - 1], units_of[-1]) if number else ("group", [])
+        parents_of.append(_parents(child_of_row, unit_of_row, (name, units), lower))
+        units_of.append(units)
+        if number and (n_lost := int(((child_of_row < 0) & (unit_of_row >= 0)).sum())):
+            notes.append(
+                f"{n_lost} groups have a {name} but no {lower[0]}: it is not used for them"
+            )
+        child_of_row = unit_of_row
+    contexts_of = []  # of groups, then of every level
+    moved_to: dict[str, str] = {}
+    for name, parents, units in zip(names, parents_of, units_of, strict=True):
+        moved = [c for c, column in columns.items() if _is_constant(column, parents, len(units))]
+        contexts_of.append({c: column for c, column in columns.items() if c not in moved})
+        columns = {c: _of_units(columns[c], parents, len(units)) for c in moved}
+        moved_to |= dict.fromkeys(moved, name)
+    notes += [
+        f"context {c}: constant within every {name}, so it is a context of the {name}"
+        for c, name in moved_to.items()
+    ]
+    contexts_of.append(columns)
+    found = []
+    for name, parents, units, own in zip(names, parents_of, units_of, contexts_of[1:], strict=True):
+        matched = _matched(given[name], name, units, notes) if name in given else {}
+        found.append(Level(name, object_array(units), own | matched, parents))
+    return tuple(found), contexts_of[0], notes
+
+
+def _units(table: Table, name: str) -> tuple[Int32s, list[str]]:
+    """Return the unit of each row, -1 if missing, and the names of the units."""
+    typed, raw = as_list(table.typed(name, "levels")), as_list(table.raw(name, "levels"))
+    labels = [
+        None if is_missing(value) else category_label(text)
+        for value, text in zip(typed, raw, strict=True)
+    ]
+    units = list(dict.fromkeys(label for label in labels if label is not None))
+    if not units:
+        raise InputError(f"levels must name columns with values, got {name!r} without any")
+    code_of = {label: code for code, label in enumerate(units)}
+    return np.array([-1 if label is None else code_of[label] for label in labels], np.int32), units
+
+
+def _parents(
+    child_of_row: Int32s,
+    unit_of_row: Int32s,
+    level: tuple[str, list[str]],
+    lower: tuple[str, list[str]],
+) -> Int32s:
+    """Return the unit of each child; raise `InputError` if the rows of a child disagree."""
+    n_children = len(lower[1]) or len(child_of_row)
+    parents = np.full(n_children, -1, np.int32)
+    known = (child_of_row >= 0) & (unit_of_row >= 0)
+    parents[child_of_row[known]] = unit_of_row[known]
+    differs = np.flatnonzero(known)[parents[child_of_row[known]] != unit_of_row[known]]
+    if len(differs):
+        row = differs[0]
+        child, (name, units) = child_of_row[row], level
+        both = sorted((units[unit_of_row[row]], units[parents[child]]))
+        raise InputError(
+            f"levels must be nested, the lowest first: every {lower[0]} must have one {name}, got "
+            f"{lower[1][child]!r} with {both[0]!r} and {both[1]!r}"
+        )
+    return parents
+
+
+def _given_contexts(
+    level_contexts: Any, names: list[str], columns: Mapping[str, Column]
+) -> dict[str, Table]:
+    """Return the frames of contexts of the levels as tables."""
+    if level_contexts is None:
+        return {}
+    if not isinstance(level_contexts, Mapping):
+        raise InputError(
+            "level_contexts must be a dict from level to data frame, got "
+            f"{type(level_contexts).__name__}"
+        )
+    tables: dict[str, Table] = {}
+    seen = dict.fromkeys(columns, "the groups")
+    for name, frame in level_contexts.items():
+        if name not in names:
+            listed = ", ".join(map(repr, names)) or "none"
+            raise InputError(f"level_contexts must be of levels ({listed}), got {name!r}")
+        table = table_of(frame, f"level_contexts[{name!r}]")
+        table.check_unique()
+        for column in table.columns:
+            if column in seen:
+                raise InputError(
+                    f"contexts must have different names at all levels, got {column!r} for "
+                    f"{seen[column]} and for the level {name!r}"
+                )
+            if column != name:
+                seen[column] = f"the level {name!r}"
+        tables[name] = table
+    return tables
+
+
+def _matched(table: Table, name: str, units: list[str], notes: list[str]) -> dict[str, Column]:
+    """Return the columns of a level's frame in the order of its units.
+
+    The units of the rows are in the column with the name of the level, or in the index.
+    """
+    if name in table.columns:
+        keys = as_list(table.raw(name, f"level_contexts[{name!r}]"))
+    elif table.row_names is not None:
+        keys = table.row_names
+    else:
+        raise InputError(
+            f"{table.source} must have a column {name!r}, or an index, with the names of the units"
+        )
+    row_of: dict[str, int] = {}
+    for row, key in enumerate(keys):
+        if is_missing(key):
+            continue
+        label = category_label(key)
+        if label in row_of:
+            raise InputError(f"{table.source} must have one row per {name}, got {label!r} twice")
+        row_of[label] = row
+    rows = np.array([row_of.get(unit, -1) for unit in units], np.int64)
+    if (rows < 0).all():
+        raise InputError(
+            f"{table.source} must name units of the level, such as {units[0]!r}, got none of them"
+        )
+    if n_missing := int((rows < 0).sum()):
+        notes.append(f"level {name}: {n_missing} of {len(units)} units have no row of contexts")
+    contexts = [column for column in table.columns if column != name]
+    columns = context_columns(table, contexts, None, table.n_rows)
+    return {c: _rows_or_missing(column, rows) for c, column in columns.items()}
+
+
+def _rows_or_missing(column: Column, rows: Int64s) -> Column:
+    """Return selected rows of a column; those with the number -1 are missing."""
+    taken = column[np.maximum(rows, 0)]
+    values, missing = taken.values.copy(), rows < 0
+    if column.kind == "bag":
+        keep = np.repeat(~missing, np.diff(values.indptr)).astype(values.dtype)
+        values.data *= keep
+        values.eliminate_zeros()
+    else:
+        values[missing] = -1 if column.kind == "category" else np.nan
+    return replace(column, values=values)
+
+
+def _row_codes(column: Column) -> Int64s:
+    """Return a number for each distinct value of a column, -1 where it is missing."""
+    if column.kind == "bag":
+        matrix = column.values
+        keys = [
+            (matrix.indices[a:b].tobytes(), matrix.data[a:b].tobytes())
+            for a, b in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True)
+        ]
+        code_of = {key: code for code, key in enumerate(dict.fromkeys(keys))}
+        codes = np.array([code_of[key] for key in keys], np.int64)
+    else:
+        codes = np.unique(column.values, axis=0, return_inverse=True)[1].reshape(-1)
+    return np.where(column.observed, codes, -1)
+
+
+def _is_constant(column: Column, parents: Int32s, n_units: int) -> bool:
+    """Return whether all groups of a unit have the same value, in all units.
+
+    Some unit must have two groups with a value, and no group without a unit may have one.
+    """
+    codes = _row_codes(column)
+    observed = codes >= 0
+    if (observed & (parents < 0)).any():
+        return False
+    value = np.full(n_units, -1, np.int64)
+    value[parents[observed]] = codes[observed]
+    if (value[parents[observed]] != codes[observed]).any():
+        return False
+    return bool(np.bincount(parents[observed], minlength=n_units).max() > 1)
+
+
+def _of_units(column: Column, parents: Int32s, n_units: int) -> Column:
+    """Return a column that is constant within units as a column of the units."""
+    row = np.full(n_units, -1, np.int64)
+    observed = np.flatnonzero(column.observed)
+    row[parents[observed]] = observed
+    return _rows_or_missing(column, row)

@@ -1,0 +1,135 @@
+"""Messages from groups to the units above them: the likelihood of a group given its parent's type.
+
+    m_j(t)  =  ln Σ_k Π_tk L_jk
+
+with the weights Π_t of type t over the clusters, and the likelihood L_jk of the content and the
+contexts of group j in cluster k, known up to a factor per group. Messages of the groups of a unit
+are added as integers, rounded to multiples of 2⁻²⁴, so that sums do not depend on their order.
+"""
+
+import math
+
+import numpy as np
+
+from mcsquared.kernels.caching import njit
+from mcsquared.kernels.cpu.contexts import add_context_scores
+from mcsquared.kernels.cpu.mixtures import add_word_scores
+from mcsquared.kernels.cpu.varying_groups import score_clusters
+
+FIXED_POINT = 2.0**24  # scale of messages that are summed as integers
+LOWEST = -(2.0**22)  # smaller messages count as this: sums must not overflow
+SMALLEST_SUM = 1e-200  # smaller sums are computed in logs
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def score_varying_groups(first, last, groups, topic_of_token, base, tabulated, contexts, scores):
+    """Write the log-likelihood of topics and contexts of groups ``first:last`` in every cluster.
+
+    ``scores`` is float64 (last − first, cluster slots); the other arguments are those of
+    `mcsquared.kernels.cpu.varying_groups.resample_groups`.
+    """
+    n_cluster_slots, n_slots = base.shape
+    dense, bags, parameters = contexts
+    log_scores, statistics = np.empty(n_cluster_slots, np.float32), np.empty(dense.stat_start[-1])
+    count = np.zeros(n_slots, np.int64)
+    topics, counts = np.empty(n_slots, np.int64), np.empty(n_slots, np.int64)
+    n_tabulated = tabulated.size // base.size - 1
+    for j in range(first, last):
+        for i in range(groups.start[j], groups.start[j + 1]):
+            count[topic_of_token[i]] += 1
+        n_topics = 0
+        for m in range(n_slots):
+            if count[m] > 0:
+                topics[n_topics] = m
+                counts[n_topics] = count[m]
+                count[m] = 0
+                n_topics += 1
+        score_clusters(topics, counts, n_topics, base, tabulated, n_tabulated, log_scores)
+        row = scores[j - first]
+        for k in range(n_cluster_slots):
+            row[k] = log_scores[k]
+        add_context_scores(j, dense, bags, parameters, statistics, row)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def score_groups_of_words(first, last, entries, log_mixtures, contexts, scores):
+    """Write the log-likelihood of words and contexts, topics summed out, as above: λ = ∞.
+
+    The first arguments are those of `mcsquared.kernels.cpu.mixtures.draw_clusters_of_words`.
+    """
+    dense, bags, parameters = contexts
+    start, word, count = entries
+    part, statistics = np.empty(scores.shape[1], np.float32), np.empty(dense.stat_start[-1])
+    for j in range(first, last):
+        row = scores[j - first]
+        row[:] = 0.0
+        add_context_scores(j, dense, bags, parameters, statistics, row)
+        add_word_scores(start[j], start[j + 1], word, count, log_mixtures, part, row)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def score_contexts(first, last, contexts, scores):
+    """Add the log-likelihood of the contexts of groups ``first:last`` to ``scores``."""
+    dense, bags, parameters = contexts
+    statistics = np.empty(dense.stat_start[-1])
+    for j in range(first, last):
+        add_context_scores(j, dense, bags, parameters, statistics, scores[j - first])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_messages(first, scores, log_rows, rows, parent_of_group, messages):
+    """Add the messages of groups to those of their parents, in fixed point.
+
+    Parameters
+    ----------
+    first : int
+        Number of the first group.
+    scores : float64 (n_groups, cluster slots)
+        log L, up to a constant per group; overwritten.
+    log_rows : float64 (type slots, cluster slots)
+        log Π.
+    rows : float64 (cluster slots, type slots)
+        Π, transposed.
+    parent_of_group : int32
+        -1 for groups without a parent, which are skipped.
+    messages : int64 (n_units, type slots)
+    """
+    n_clusters, n_types = rows.shape
+    sums = np.empty(n_types)
+    for i in range(len(scores)):
+        parent = parent_of_group[first + i]
+        if parent < 0:
+            continue
+        row = scores[i]
+        highest = row[0]
+        for k in range(1, n_clusters):
+            highest = max(highest, row[k])
+        if highest == -math.inf:  # the likelihood is 0 in every cluster: no information
+            continue
+        sums[:] = 0.0
+        for k in range(n_clusters):
+            row[k] -= highest
+            likelihood = math.exp(row[k])
+            if likelihood > 0.0:
+                for t in range(n_types):
+                    sums[t] += likelihood * rows[k, t]
+        for t in range(n_types):
+            if sums[t] > SMALLEST_SUM:
+                value = math.log(sums[t])
+            else:
+                value = log_sum(row, log_rows[t])
+            messages[parent, t] += round(max(value, LOWEST) * FIXED_POINT)
+
+
+@njit(cache=True, error_model="numpy")
+def log_sum(one, other):
+    """Return log Σ exp(one + other); −∞ if all terms are 0."""
+    highest = -math.inf
+    for k in range(one.size):
+        highest = max(highest, one[k] + other[k])
+    if highest == -math.inf:
+        return highest
+    total = 0.0
+    for k in range(one.size):
+        total += math.exp(one[k] + other[k] - highest)
+    return highest + math.log(total)

@@ -1,0 +1,243 @@
+"""Levels above groups: their units as groups, and the clusters of their children as content.
+
+A unit of a level is to its children what a group is to its tokens: its type is a mixture over the
+clusters of its children (or their types, above other units). The posterior of a level therefore
+has the same form as that of the groups, with λ = ∞:
+
+    groups    clusters    tokens      topics      words                 τ    ε    v    η
+    units     types       children    clusters    consensus clusters    Π    π    v    α
+
+so that all queries apply: `clusters` lists the types, `topic_given_cluster` their weights Π.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mcsquared.arrays import Floats, Int32s
+from mcsquared.corpus import Column, Corpus
+from mcsquared.errors import InputError
+from mcsquared.families import Categorical
+from mcsquared.families.dirichlet import Dirichlet
+from mcsquared.model.priors import LevelPriors, Priors
+from mcsquared.posterior.draws import ParameterDraw, TypeDraw
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mcsquared.posterior.posterior import Posterior
+
+
+@dataclass(eq=False)
+class UnitDraws:
+    """The units of a level above groups, and their types in the kept draws.
+
+    Parameters
+    ----------
+    name : str
+    unit_names : object (n_units,)
+    contexts : dict from str to Column
+        In the form that their families expect.
+    parent_of_child : int32 (n_children,)
+        Unit of each group or, above other units, of each unit of the level below; -1 for none.
+    type_of_unit : int32 (n_draws, n_units)
+    trace : float64 (n_sweeps, 3)
+        Number of types and the concentrations alpha and v, a row for each of the main trace.
+    """
+
+    name: str
+    unit_names: NDArray[np.object_]
+    contexts: dict[str, Column]
+    parent_of_child: Int32s
+    type_of_unit: Int32s
+    trace: Floats
+    given_names: dict[str, dict[int, str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        n_units = len(self.unit_names)
+        self.type_of_unit = np.ascontiguousarray(self.type_of_unit, np.int32)
+        columns = {len(column) for column in self.contexts.values()}
+        if self.type_of_unit.ndim != 2 or {self.type_of_unit.shape[1], *columns} != {n_units}:
+            raise InputError(f"the level {self.name!r} must have one row per unit ({n_units})")
+        if self.parent_of_child.min(initial=0) < -1 or self.parent_of_child.max() >= n_units:
+            raise InputError(f"the parents of the level {self.name!r} must be units of it")
+
+
+class UpperLevels:
+    """Levels above groups; a base of `Posterior`."""
+
+    units: list[UnitDraws]
+
+    def level(self, name: str) -> Posterior:
+        """Return the posterior of a level above groups, whose groups are the units of the level.
+
+        Its clusters are the types of units, and its topics are the clusters of the units' groups
+        (or, above other units, their types): the tokens of a unit are its groups.
+        ``topic_given_cluster`` has the share of each cluster in each type.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> rows = [("war and peace", "F"), ("peace, war", "F"), ("tax cuts", "G"), ("taxes", "H")]
+        >>> speeches = pd.DataFrame(rows, columns=["text", "country"])
+        >>> speeches = mc2.Corpus.from_frame(speeches, "text", levels="country", max_df=1.0)
+        >>> fitted = mc2.MC2(n_sweeps=30, burn_in=20, random_state=0).fit(speeches)
+        >>> countries = fitted.posterior_.level("country")
+        >>> dict(zip(countries.group_names, countries.labels)).keys()
+        dict_keys(['F', 'G', 'H'])
+        >>> countries.clusters()["n_groups"].sum()
+        np.int64(3)
+        """
+        names = [units.name for units in self.units]
+        if name not in names:
+            listed = ", ".join(map(repr, names)) or "none"
+            raise InputError(f"name must be a level of this model ({listed}), got {name!r}")
+        cache: dict[str, Any] = self.__dict__.setdefault("_levels", {})
+        if name not in cache:
+            cache[name] = level_posterior(self, names.index(name))  # type: ignore[arg-type]
+        return cache[name]
+
+
+def level_posterior(posterior: Posterior, number: int) -> Posterior:
+    """Return the posterior of a level, given the draws of all groups and units."""
+    from mcsquared.posterior.posterior import Posterior
+
+    units = posterior.units[number]
+    priors = list(posterior.priors.levels.values())
+    if number:
+        lower, below = posterior.level(posterior.units[number - 1].name), priors[number - 1]
+        children, alpha = f"{posterior.units[number - 1].name} type", below.alpha
+    else:
+        lower, children, alpha = posterior, "cluster", posterior.priors.alpha
+    corpus = children_as_words(units, lower, children)
+    prior, of_level = priors[number], Categorical(0.5, max(corpus.n_words, 1))
+    parameters = []
+    for draw in posterior.parameters:
+        alpha_below = draw.levels[number - 1].alpha if number else draw.alpha
+        found = parameters_of(draw, number, alpha_below, units, lower, corpus.n_words)
+        shapes = shapes_of_categories(prior, draw.levels[number])
+        parameters.append(ParameterDraw(**found, category_shapes=shapes))
+    result = Posterior(
+        priors=Priors(of_level, prior.contexts, prior.alpha, prior.v, alpha, math.inf),
+        group_names=units.unit_names,
+        vocabulary=corpus.vocabulary,
+        contexts=units.contexts,
+        tokens_per_group=corpus.tokens_per_group,
+        cluster_of_group=units.type_of_unit,
+        chain_of_draw=posterior.chain_of_draw,
+        sweep_of_draw=posterior.sweep_of_draw,
+        trace=trace_of_level(posterior.trace, posterior.units, number),
+        parameters=parameters,
+        word_frequency=corpus.word_frequency,
+        document_frequency=corpus.document_frequency,
+        seed=posterior.seed,
+        notes=list(posterior.notes),
+        given_names=units.given_names,
+        chain_weights=posterior.chain_weights if posterior.is_weighted else None,  # type: ignore[arg-type]
+    )
+    if corpus.vocabulary is not None:
+        result.attach_codocuments(corpus.content.counts)  # type: ignore[union-attr]
+    result.attach_content(corpus)
+    return result
+
+
+def children_as_words(units: UnitDraws, lower: Posterior, name: str) -> Corpus:
+    """Return the units with the consensus clusters of their children as words."""
+    parents, labels = units.parent_of_child, lower.labels
+    inside = parents >= 0
+    shape = (len(units.unit_names), lower.n_clusters)
+    ones = np.ones(int(inside.sum()), np.int32)
+    counts = sparse.coo_matrix((ones, (parents[inside], labels[inside])), shape=shape).tocsr()
+    names = [f"{name} {k}" for k in range(lower.n_clusters)]
+    return Corpus(counts, units.contexts, units.unit_names, names)
+
+
+def parameters_of(
+    draw: ParameterDraw,
+    number: int,
+    alpha_below: float,
+    units: UnitDraws,
+    lower: Posterior,
+    n_words: int,
+) -> dict[str, Any]:
+    """Return the fields of the draw of a level, but for the shapes of its contexts.
+
+    Clusters without a child of a unit are not topics of the level.
+    """
+    types = draw.levels[number]
+    inside = units.parent_of_child >= 0
+    clusters = lower.cluster_of_group[draw.index][inside]
+    used = np.flatnonzero(types.children.any(axis=0))
+    weights, _ = types.weights_below(alpha_below)
+    ones = np.ones(len(clusters), np.int32)
+    pairs = (clusters, lower.labels[inside])
+    both = sparse.coo_matrix((ones, pairs), shape=(types.children.shape[1], n_words)).tocsr()
+    return {
+        "index": draw.index,
+        "topics_in_cluster": sparse.csr_matrix(types.children[:, used]),
+        "content_statistics": both[used],
+        "topic_weights": weights[used],
+        "unused_weight": 1.0 - float(weights[used].sum()),
+        "alpha": types.alpha,
+        "v": types.v,
+        "eta": alpha_below,
+        "lam": math.inf,
+    }
+
+
+def shapes_of_categories(prior: LevelPriors, draw: TypeDraw) -> Floats | None:
+    """Return the shapes of all categories of a level, the fixed ones included, as in a draw."""
+    found, learned = [np.zeros(0)], draw.shapes
+    is_any_learned = False
+    for family in prior.contexts.values():
+        if not isinstance(family, Dirichlet):
+            continue
+        if family.is_learned:
+            is_any_learned = True
+            found.append(learned[: family.n_stats])
+            learned = learned[family.n_stats :]
+        else:
+            found.append(np.broadcast_to(family.shapes, (family.n_stats,)))
+    return np.concatenate(found) if is_any_learned else None
+
+
+def trace_of_level(trace: pd.DataFrame, units: list[UnitDraws], number: int) -> pd.DataFrame:
+    """Return the trace with the types of a level as clusters and those below as topics."""
+    own, result = units[number].trace, trace.copy()
+    if len(own) != len(result):
+        return result
+    below = units[number - 1].trace if number else trace[["n_clusters", "alpha"]].to_numpy()
+    result["n_topics"], result["eta"] = below[:, 0].astype(np.int64), below[:, 1]
+    result["n_clusters"] = own[:, 0].astype(np.int64)
+    result["alpha"], result["v"], result["lam"] = own[:, 1], own[:, 2], math.inf
+    return result
+
+
+def units_of_runs(
+    corpus: Corpus, priors: Priors, types: list[list[Int32s]], traces: list[Any]
+) -> list[UnitDraws]:
+    """Return the units of every level of a fitted corpus.
+
+    Parameters
+    ----------
+    types : list of n_draws lists
+        Types of the units of every level in each draw.
+    traces : list of n_sweeps lists
+        Number of types, alpha and v of every level, for each row of the trace.
+    """
+    found = []
+    for number, level in enumerate(corpus.levels):
+        families = priors.levels[level.name].contexts
+        columns = {name: level.contexts[name].convert_for(f) for name, f in families.items()}
+        drawn = np.array([draw[number] for draw in types], np.int32)
+        rows = np.array([row[number] for row in traces], np.float64).reshape(-1, 3)
+        found.append(
+            UnitDraws(level.name, level.unit_names, columns, level.parent_of_child, drawn, rows)
+        )
+    return found

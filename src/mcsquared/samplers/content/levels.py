@@ -1,0 +1,96 @@
+"""Functions on groups that have units above them: their likelihoods, and sums by parent."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mcsquared.arrays import Floats
+from mcsquared.kernels.cpu.messages import (
+    add_messages,
+    score_contexts,
+    score_groups_of_words,
+    score_varying_groups,
+)
+from mcsquared.kernels.cpu.vector_tokens import VectorTokens, score_vector_groups
+from mcsquared.observations import Observations
+from mcsquared.samplers.content.groups import content_of, tabulate_factorials
+from mcsquared.samplers.content.python_families import GroupOrder
+from mcsquared.samplers.content.vectors import token_blocks
+from mcsquared.samplers.content.words import tabulate_words
+from mcsquared.samplers.threads import ThreadPool
+from mcsquared.samplers.types import Globals, GroupTask, Labels
+
+GROUPS_AT_ONCE = 1024  # whose likelihoods are in memory
+
+# Writes the log-likelihood of groups first:last in every cluster.
+Score = Callable[[int, int, Floats], None]
+
+
+class TypeRows(NamedTuple):
+    """Argument of `send_messages`: the globals, log Π (type slots, cluster slots), and n_units."""
+
+    globals: Globals
+    log_rows: Floats
+    n_units: int
+
+
+def send_messages(
+    observations: Observations, labels: Labels, argument: TypeRows, threads: ThreadPool
+) -> tuple[Labels, dict[str, Any]]:
+    """Draw the topics of all tokens if λ is finite, and sum the messages of groups by parent.
+
+    The result has the fields of `Sums` that the topics of tokens determine, and ``messages``,
+    int64 (n_units, type slots).
+    """
+    globals_, log_rows, n_units = argument
+    labels = Labels(labels.cluster_of_group, labels.topic_of_token.copy())
+    task = GroupTask(observations, labels, globals_, threads)
+    found: dict[str, Any] = {}
+    if globals_.groups_vary:
+        found = content_of(observations).draw_topics(task)
+    rows = np.ascontiguousarray(np.exp(log_rows).T)
+    chunk_start, n_clusters = observations.layout.chunk_start, globals_.slots[0]
+
+    def send(score: Score, first_chunk: int, last_chunk: int) -> Any:
+        messages = np.zeros((n_units, len(log_rows)), np.int64)
+        first, end = int(chunk_start[first_chunk]), int(chunk_start[last_chunk])
+        while first < end:
+            last = min(first + GROUPS_AT_ONCE, end)
+            scores = np.zeros((last - first, n_clusters))
+            score(first, last, scores)
+            add_messages(first, scores, log_rows, rows, observations.parent_of_group, messages)
+            first = last
+        return messages
+
+    messages = np.zeros((n_units, len(log_rows)), np.int64)
+    for first, last, score in scorers(task):
+        messages += sum(threads.map(last - first, partial(send, score), first, n_parts=1))
+    return labels, found | {"messages": messages}
+
+
+def scorers(task: GroupTask) -> Iterator[tuple[int, int, Score]]:
+    """Yield chunks of groups, ``first`` and ``last``, with the `Score` of their groups."""
+    observations, labels, globals_, _ = task
+    n_chunks = len(observations.layout.chunk_start) - 1
+    contexts = GroupOrder(task).contexts
+    if globals_.groups_vary:
+        base, tabulated = tabulate_factorials(task)
+        tokens = (observations.groups, labels.topic_of_token, base, tabulated.reshape(-1), contexts)
+        yield 0, n_chunks, lambda first, last, out: score_varying_groups(first, last, *tokens, out)
+    elif observations.n_words:
+        words = (observations.layout.words_of_group, tabulate_words(task).reshape(-1), contexts)
+        yield 0, n_chunks, lambda first, last, out: score_groups_of_words(first, last, *words, out)
+    else:
+        for first_chunk, last_chunk, tokens_of_block in token_blocks(task):
+            yield first_chunk, last_chunk, partial(score_vectors, task, tokens_of_block, contexts)
+
+
+def score_vectors(
+    task: GroupTask, tokens: VectorTokens, contexts: Any, first: int, last: int, scores: Floats
+) -> None:
+    """Write the log-likelihood of vectors, topics summed out, and of contexts: λ = ∞."""
+    log_shares, start = task.globals.weights.log_shares, task.observations.group_start
+    score_vector_groups(first, last, start, tokens, log_shares, scores)
+    score_contexts(first, last, contexts, scores)

@@ -1,0 +1,45 @@
+"""Initial types of the units above groups."""
+
+import numpy as np
+
+from mcsquared.arrays import Int32s
+from mcsquared.kernels.rng import Step
+from mcsquared.model.parameters import initial_value
+from mcsquared.model.priors import Priors
+from mcsquared.observations import Observations
+from mcsquared.samplers.types import Key
+from mcsquared.state import LevelState, State
+
+MAX_FIRST_TYPES = 20  # many, because types merge more easily than they are born
+
+
+def start_levels(state: State, observations: Observations, priors: Priors, key: Key) -> None:
+    """Give every unit a random type; concentrations start at their prior means.
+
+    Few units have a type each. Every type has one table for each type of its children.
+    """
+    rng = key.generator(Step.TYPES)
+    below, n_below = state.cluster_of_group, len(state.counts.groups_in_cluster)
+    parent = observations.parent_of_group
+    for units, prior in zip(observations.levels, priors.levels.values(), strict=True):
+        n_types = min(units.n_units, MAX_FIRST_TYPES)
+        types = (rng.permutation(units.n_units) % n_types).astype(np.int32)
+        children = np.zeros((n_types + 1, n_below), np.int32)
+        np.add.at(children, (np.append(types, n_types)[parent], below), 1)
+        state.levels.append(
+            LevelState(
+                type_of_unit=types,
+                alpha=initial_value(prior.alpha),
+                v=initial_value(prior.v),
+                children=children[:-1],
+                orphans=children[-1],
+                tables_below=first_tables(children),
+                shapes=[context.first_shapes() for context in units.contexts],
+            )
+        )
+        below, n_below, parent = types, n_types, units.parent
+
+
+def first_tables(children: Int32s) -> np.ndarray:
+    """Return one table per type that occurs in a row, and one per child without a parent."""
+    return (children[:-1] > 0).sum(axis=0) + children[-1].astype(np.int64)

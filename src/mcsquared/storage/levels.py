@@ -1,0 +1,157 @@
+"""Levels above groups in checkpoints and model files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mcsquared.arrays import Floats, Int32s
+from mcsquared.checks import MAX_CONCENTRATION
+from mcsquared.errors import ModelFileError
+from mcsquared.families.dirichlet import Dirichlet
+from mcsquared.model.parameters import ALPHA, V
+from mcsquared.model.priors import LevelPriors, Priors
+from mcsquared.observations import Observations
+from mcsquared.posterior.draws import TypeDraw
+from mcsquared.posterior.levels import UnitDraws
+from mcsquared.state import LevelState, State, count_children
+from mcsquared.storage.files import Reader, Tensors, pack_strings
+
+MAX_COUNT = 2**31 - 1
+
+
+def pack_levels(state: State) -> Tensors:
+    """Return the types of all units as tensors; counts are recomputed from the labels."""
+    tensors: Tensors = {}
+    for i, level in enumerate(state.levels):
+        tensors |= {
+            f"level.{i}.type_of_unit": level.type_of_unit.copy(),
+            f"level.{i}.tables_below": level.tables_below.astype(np.int64),
+            f"level.{i}.scalars": np.array([level.n_slots, level.alpha, level.v]),
+            f"level.{i}.shapes": np.concatenate([np.zeros(0), *level.shapes]),
+        }
+    return tensors
+
+
+def unpack_levels(state: State, reader: Reader, observations: Observations, priors: Priors) -> None:
+    """Set the levels of a state from the tensors of `pack_levels`, validated."""
+    n_below = len(state.counts.groups_in_cluster)
+    for i, (units, prior) in enumerate(
+        zip(observations.levels, priors.levels.values(), strict=True)
+    ):
+        prefix = f"level.{i}"
+        n_slots, alpha, v = reader.array(f"{prefix}.scalars", np.float64, (3,), 0.0).tolist()
+        if n_slots != int(n_slots) or not 0 < n_slots <= 4096 + 4 * units.n_units:
+            raise ValueError(f"the number of types must be an integer, got {n_slots}")
+        _check_concentrations(alpha, v, prior)
+        types = reader.array(
+            f"{prefix}.type_of_unit", np.int32, (units.n_units,), 0, int(n_slots) - 1
+        )
+        tables = reader.array(f"{prefix}.tables_below", np.int64, (n_below,), 0, MAX_COUNT)
+        sizes = [len(context.first_shapes()) for context in units.contexts]
+        shapes = _shapes(reader, f"{prefix}.shapes", sum(sizes))
+        children = np.zeros((int(n_slots), n_below), np.int32)
+        orphans = np.zeros(n_below, np.int32)
+        parts = np.split(shapes, np.cumsum(sizes)[:-1]) if sizes else []
+        level = LevelState(
+            types.copy(), alpha, v, children, orphans, tables.copy(), [p.copy() for p in parts]
+        )
+        state.levels.append(level)
+        n_below = int(n_slots)
+    count_children(state, observations)
+    for level in state.levels:
+        _check_tables(level.children, level.orphans, level.tables_below)
+
+
+def _check_concentrations(alpha: float, v: float, prior: LevelPriors | None = None) -> None:
+    for declared, value in ((ALPHA, alpha), (V, v)):
+        if not declared.allows(value, getattr(prior, declared.name, None)):
+            raise ModelFileError(f"{declared.name}={value!r} is not possible for a level")
+
+
+def _check_tables(children: Int32s, orphans: Int32s, tables: Any) -> None:
+    """Raise an error for a number of draws from the root that the children cannot have."""
+    least, most = (children > 0).sum(axis=0) + orphans, children.sum(axis=0) + orphans
+    if (tables < least).any() or (tables > most).any():
+        raise ModelFileError("the tables of a level do not agree with its units")
+
+
+def _shapes(reader: Reader, name: str, size: int) -> Floats:
+    shapes = reader.array(name, np.float64, (size,), 0.0, MAX_CONCENTRATION)
+    if not (shapes > 0.0).all():
+        raise ModelFileError(f"the array {name!r} must be positive")
+    return shapes
+
+
+def learned_categories(prior: LevelPriors) -> int:
+    """Return the number of categories of all learned contexts of a level."""
+    learned = (f for f in prior.contexts.values() if isinstance(f, Dirichlet) and f.is_learned)
+    return sum(family.n_stats for family in learned)
+
+
+def pack_type_draws(prefix: str, draws: Sequence[TypeDraw]) -> Tensors:
+    """Return the types of a kept draw as tensors."""
+    tensors: Tensors = {}
+    for i, draw in enumerate(draws):
+        tensors |= {
+            f"{prefix}.level.{i}.children": np.ascontiguousarray(draw.children, np.int32),
+            f"{prefix}.level.{i}.draws_below": np.asarray(draw.draws_below, np.int64),
+            f"{prefix}.level.{i}.concentrations": np.array([draw.alpha, draw.v]),
+            f"{prefix}.level.{i}.shapes": np.asarray(draw.shapes, np.float64),
+        }
+    return tensors
+
+
+def unpack_type_draws(
+    reader: Reader, prefix: str, n_clusters: int, priors: Priors
+) -> tuple[TypeDraw, ...]:
+    """Return the result of `pack_type_draws`, validated."""
+    found, n_below = [], n_clusters
+    for i, prior in enumerate(priors.levels.values()):
+        name = f"{prefix}.level.{i}"
+        children = reader.array(f"{name}.children", np.int32, (None, n_below), 0)
+        draws = reader.array(f"{name}.draws_below", np.int64, (n_below,), 1, MAX_COUNT)
+        alpha, v = reader.array(f"{name}.concentrations", np.float64, (2,), 0.0).tolist()
+        _check_concentrations(alpha, v)
+        if not len(children) or not children.any(axis=1).all():
+            raise ModelFileError(f"the array '{name}.children' has a type without children")
+        shapes = _shapes(reader, f"{name}.shapes", learned_categories(prior))
+        found.append(TypeDraw(children, draws, alpha, v, shapes))
+        n_below = len(children)
+    return tuple(found)
+
+
+def pack_units(units: Sequence[UnitDraws]) -> Tensors:
+    """Return the units of all levels as tensors, but for the columns of their contexts."""
+    tensors: Tensors = {}
+    for i, level in enumerate(units):
+        tensors |= pack_strings(f"units.{i}.names", level.unit_names)
+        tensors[f"units.{i}.parent_of_child"] = np.asarray(level.parent_of_child, np.int32)
+        tensors[f"units.{i}.type_of_unit"] = level.type_of_unit
+        tensors[f"units.{i}.trace"] = np.asarray(level.trace, np.float64)
+    return tensors
+
+
+def unpack_unit(
+    reader: Reader, i: int, name: str, n_children: int, n_draws: int, priors: Priors
+) -> dict[str, Any]:
+    """Return the fields of the units of a level, but for their contexts."""
+    if name not in priors.levels:
+        raise ModelFileError(f"the level {name!r} has no priors")
+    names = reader.strings(f"units.{i}.names")
+    n_units = len(names)
+    if not n_units or len(set(names)) < n_units:
+        raise ModelFileError(f"the units of the level {name!r} must have unique names")
+    shape = (n_draws, n_units)
+    types = reader.array(f"units.{i}.type_of_unit", np.int32, shape, 0, n_units - 1)
+    parents = reader.array(f"units.{i}.parent_of_child", np.int32, (n_children,), -1, n_units - 1)
+    trace = reader.array(f"units.{i}.trace", np.float64, (None, 3), 0.0)
+    return {
+        "name": name,
+        "unit_names": names,
+        "parent_of_child": parents,
+        "type_of_unit": types,
+        "trace": trace,
+    }

@@ -1,0 +1,227 @@
+"""With levels above groups, the blocked sampler draws from the exact posterior."""
+
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mcsquared.corpus import Corpus
+from mcsquared.families import Categorical, Gaussian
+from mcsquared.model.parameters import Gamma
+from mcsquared.model.priors import Priors
+from mcsquared.samplers.steps import levels, split_merge
+from mcsquared.samplers.sweep import BLOCKED
+from tests.statistics.joint_chain import scores
+from tests.statistics.leveled import compare_tree
+from tests.statistics.leveled_joint import LeveledDesign, chain_draws, forward_draws, names
+from tests.statistics.tiny import Tiny
+
+YEAR = Gaussian(mean=0.0, strength=0.5, shape=1.5, rate=1.0)
+CLEAR = Gaussian(mean=0.0, strength=0.2, shape=3.0, rate=0.5)
+FIXED = {"alpha": 0.8, "v": 1.5, "eta": 1.2}
+SAMPLED = {"alpha": Gamma(2.0, 2.0), "v": Gamma(3.0, 1.5), "eta": Gamma(2.0, 1.5)}
+
+
+def leveled(frame, levels, level_contexts, families, lam, concentrations, above, year=YEAR):
+    """A tiny corpus with levels; ``above`` are alpha and v of every level."""
+    text = [column for column in frame if column.startswith("w")]
+    corpus = Corpus.from_frame(
+        frame,
+        contexts=["year"],
+        content=text,
+        levels=levels,
+        level_contexts=level_contexts,
+    )
+    given = {"year": year} | families
+    priors = Priors.for_corpus(corpus, Categorical(0.5), given, lam=lam, **concentrations)
+    of_levels = {name: replace(level, **above) for name, level in priors.levels.items()}
+    return Tiny(corpus, replace(priors, levels=of_levels))
+
+
+def three_levels(lam=inf, concentrations=FIXED, above=None, region=None):
+    """Four groups, one without a country, in two countries; a context is missing at each level."""
+    frame = pd.DataFrame(
+        {
+            "w0": [2, 0, 1, 0],
+            "w1": [0, 1, 0, 1],
+            "year": [-0.5, 1.4, np.nan, 1.0],
+            "country": ["F", "F", "G", None],
+        }
+    )
+    countries = pd.DataFrame(
+        {"country": ["F", "G"], "gdp": [0.4, np.nan], "region": ["north", "south"]}
+    )
+    families = {"gdp": YEAR, "region": region or Categorical(0.7)}
+    above = above or {"alpha": 0.9, "v": 1.1}
+    contexts = {"country": countries}
+    return leveled(frame, "country", contexts, families, lam, concentrations, above)
+
+
+def four_levels(lam=inf, concentrations=FIXED, above=None):
+    """Three cities, one without a country, in two countries."""
+    frame = pd.DataFrame(
+        {
+            "w0": [1, 0, 1, 0],
+            "w1": [0, 1, 0, 1],
+            "year": [-0.9, 1.4, np.nan, 1.0],
+            "city": ["p", "p", "q", "r"],
+            "country": ["F", "F", "G", None],
+        }
+    )
+    cities = pd.DataFrame({"city": ["p", "q", "r"], "size": [0.2, np.nan, -1.1]})
+    countries = pd.DataFrame({"country": ["F", "G"], "gdp": [0.4, 1.9]})
+    families = {"gdp": YEAR, "size": YEAR}
+    above = above or {"alpha": 0.9, "v": 1.1}
+    contexts = {"city": cities, "country": countries}
+    return leveled(frame, ["city", "country"], contexts, families, lam, concentrations, above)
+
+
+def contexts_alone(lam=inf, concentrations=FIXED, above=None, levels=("country",)):
+    """No content, and contexts that tell types and clusters apart: an error has nowhere to hide."""
+    frame = pd.DataFrame(
+        {
+            "w0": np.zeros(6, int),
+            "year": [-2.0, -1.8, 2.1, 1.9, -2.2, 2.0],
+            "country": ["F", "F", "G", "G", "H", None],
+            "continent": ["X", "X", "Y", "Y", "Y", None],
+        }
+    )
+    countries = pd.DataFrame({"country": ["F", "G", "H"], "gdp": [1.0, 1.3, np.nan]})
+    continents = pd.DataFrame({"continent": ["X", "Y"], "area": [1.0, 1.2]})
+    families = {"gdp": CLEAR, "area": CLEAR} if len(levels) > 1 else {"gdp": CLEAR}
+    contexts = {"country": countries, "continent": continents}
+    contexts = {name: contexts[name] for name in levels}
+    above = above or {"alpha": 0.9, "v": 1.1}
+    return leveled(frame, list(levels), contexts, families, lam, concentrations, above, year=CLEAR)
+
+
+RESAMPLED = {"alpha": Gamma(2.0, 2.0), "v": Gamma(2.0, 1.0)}
+CASES = {
+    "three levels, λ = ∞": three_levels,
+    "three levels, λ = 0.7": lambda: three_levels(0.7),
+    "three levels, all concentrations resampled": lambda: three_levels(
+        Gamma(2.0, 1.0), SAMPLED, RESAMPLED
+    ),
+    "learned context of a level": lambda: three_levels(0.7, region=Categorical(Gamma(2.0, 1.0))),
+    "contexts alone": contexts_alone,
+    "contexts alone, all concentrations resampled": lambda: contexts_alone(inf, SAMPLED, RESAMPLED),
+    "contexts alone, four levels": lambda: contexts_alone(levels=("country", "continent")),
+    "four levels, λ = ∞": four_levels,
+    "four levels, all concentrations resampled": lambda: four_levels(0.7, SAMPLED, RESAMPLED),
+}
+SHORT = [
+    "three levels, all concentrations resampled",
+    "contexts alone, all concentrations resampled",
+    "contexts alone, four levels",
+]
+
+
+def is_exact(found, allowance, n_errors):
+    return (
+        all(
+            distance.total_variation < allowance + 2 * distance.expected
+            for distance in found.values()
+        )
+        and found["numbers"].largest_z < n_errors
+    )
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_a_short_chain_with_levels_agrees_with_enumeration(name):
+    found = compare_tree(CASES[name](), n_sweeps=1000, seed=2, sampler=BLOCKED)
+    assert is_exact(found, allowance=0.03, n_errors=4.5), found
+
+
+def test_splits_and_merges_of_clusters_with_levels_agree_with_enumeration(monkeypatch):
+    monkeypatch.setattr(split_merge, "FIRST_SWEEPS", inf)
+    found = compare_tree(CASES["three levels, λ = 0.7"](), n_sweeps=700, seed=3, sampler=BLOCKED)
+    assert is_exact(found, allowance=0.03, n_errors=4.5), found
+
+
+@pytest.mark.calibrate
+@pytest.mark.parametrize("name", CASES)
+def test_a_long_chain_with_levels_agrees_with_enumeration(name, calibration, monkeypatch):
+    n_sweeps = 20_000
+    monkeypatch.setattr(split_merge, "FIRST_SWEEPS", inf)
+    found = compare_tree(CASES[name](), n_sweeps, seed=1, sampler=BLOCKED)
+    calibration(
+        f"enumeration, blocked, levels above groups: {name}",
+        n=n_sweeps,
+        largest_z=found["numbers"].largest_z,
+        total_variation=found["types_and_clusters"].total_variation,
+        note=f"all labels: {found['everything'].total_variation:.4f}, "
+        f"by chance {found['everything'].expected:.4f}",
+    )
+    assert is_exact(found, allowance=0.01, n_errors=4), found
+
+
+def no_messages(send_messages):
+    """Types drawn regardless of the groups."""
+
+    def send(*given):
+        labels, found = send_messages(*given)
+        return labels, found | {"messages": 0 * found["messages"]}
+
+    return send
+
+
+def first_type_only(draw_rows):
+    """All types with the weights of the first."""
+
+    def rows(*given):
+        drawn = draw_rows(*given)
+        return np.tile(drawn[:1], (len(drawn), 1))
+
+    return rows
+
+
+CONTROLS = [
+    ("send_messages", no_messages),
+    ("draw_rows", first_type_only),
+]
+
+
+@pytest.mark.parametrize(("name", "wrong"), CONTROLS)
+def test_a_wrong_sampler_of_levels_is_noticed(name, wrong, monkeypatch):
+    monkeypatch.setattr(levels, name, wrong(getattr(levels, name)))
+    found = compare_tree(contexts_alone(), n_sweeps=1000, seed=2, sampler=BLOCKED)
+    assert not is_exact(found, allowance=0.03, n_errors=4.5), found
+
+
+LAMS = {"λ = 0.5": 0.5, "λ resampled": Gamma(3.0, 1.5)}
+
+
+def test_a_short_chain_with_a_level_has_the_joint_prior():
+    design = LeveledDesign(LAMS["λ resampled"])
+    z = scores(forward_draws(design, 4000, seed=1), chain_draws(design, 1000, 2, BLOCKED))
+    assert np.abs(z).max() < 4.5, furthest(z, design)
+
+
+@pytest.mark.calibrate
+@pytest.mark.parametrize("lam", LAMS)
+def test_a_long_chain_with_a_level_has_the_joint_prior(lam, calibration):
+    design, n = LeveledDesign(LAMS[lam]), 20_000
+    z = scores(forward_draws(design, 50_000, seed=3), chain_draws(design, n, 4, BLOCKED))
+    note = f"{len(z)} statistics, rms {np.sqrt((z**2).mean()):.2f}, {furthest(z, design)}"
+    calibration(
+        f"joint test, blocked, {lam}: a level above groups",
+        n=n,
+        largest_z=float(np.abs(z).max()),
+        note=note,
+    )
+    assert np.abs(z).max() < 4, furthest(z, design)
+
+
+def test_the_joint_test_notices_children_in_place_of_tables(monkeypatch):
+    """A negative control: every child draws from the root."""
+    monkeypatch.setattr(levels, "draw_crt", lambda customers, *given: customers.astype(np.int64))
+    design = LeveledDesign(LAMS["λ resampled"])
+    z = scores(forward_draws(design, 2000, seed=1), chain_draws(design, 700, 2, BLOCKED))
+    assert abs(z[names(design).index("log level v")]) > 8
+
+
+def furthest(z, design):
+    worst = int(np.abs(z).argmax())
+    return f"{names(design)[worst]}: z = {z[worst]:.1f}"
