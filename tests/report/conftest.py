@@ -58,6 +58,12 @@ class Pages:
         model = fitted(corpus, lam=float("inf"), max_topics=None, n_chains=2)
         mc2.write_report(model, path, corpus=corpus, title="Letters")
 
+    def _acting(self, path: Path) -> None:
+        corpus = make_posterior(n_groups=60)[1]
+        options = {"n_sweeps": 12, "burn_in": 4, "random_state": 0, "progress": False}
+        model = mc2.MC2(effects=["place", "year"], **options).fit(corpus)
+        mc2.write_report(model, path, corpus=corpus, title="Places")
+
     def _nips(self, path: Path) -> None:
         corpus = load("nips", 150)
         mc2.write_report(fitted(corpus), path, corpus=corpus, title="Papers")

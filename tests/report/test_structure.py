@@ -53,6 +53,22 @@ def test_effects_have_intervals_and_differences(page):
     assert text.splitlines()[0] == "topic,name,difference,low,high"
 
 
+def test_contexts_that_act_on_topics_have_a_table_of_effects(browser, pages):
+    browser.open(pages["acting"])
+    browser.go("effects")
+    names = browser.texts("main select option")
+    for context in ("place", "year"):
+        index = names.index(context)
+        value = browser.run(
+            "return document.querySelector('main select').options[arguments[0]].value", index
+        )
+        browser.choose("main select", value)
+        assert context in browser.text(".acting h3")
+        assert browser.texts(".acting th[scope=col]") == ["topic", "effect", "90% interval"]
+        assert len(browser.all(".acting tbody tr")) > 1
+    assert browser.console_messages() == []
+
+
 def test_clusters_can_be_renamed_and_the_names_saved(page):
     page.go("clusters", 0)
     page.click(page.one(".rename"))

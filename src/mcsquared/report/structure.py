@@ -10,6 +10,7 @@ from mcsquared.errors import InputError
 from mcsquared.markup import shorten
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.draws import topic_similarity
+from mcsquared.posterior.effects import effects_of
 from mcsquared.posterior.prevalence import prevalence_of
 from mcsquared.report.packing import pack
 
@@ -72,9 +73,25 @@ def effects_data(posterior: Posterior) -> list[dict[str, Any] | None]:
                 "points": pack(_points(found.values)) if is_number else None,
                 "groups": pack(found.n_groups[rows]),
                 **{part: pack(getattr(found, part)[rows]) for part in ("share", "low", "high")},
+                "acting": _acting_data(posterior, name),
             }
         )
     return data
+
+
+def _acting_data(posterior: Posterior, name: str) -> dict[str, Any] | None:
+    """Return how much the values of a context raise or lower topics; None if it does not act."""
+    effect = posterior.priors.effects.get(name)
+    if effect is None:
+        return None
+    found, rows = effects_of(posterior, name), np.arange(effect.n_values)
+    if effect.edges is None:
+        n_groups = np.asarray(effect.shares(posterior.contexts[name]).sum(axis=0)).ravel()
+        rows = np.argsort(-n_groups, kind="stable")[:_MAX_VALUES]
+    return {
+        "values": [shorten(str(found.values[i]), _MAX_VALUE_LENGTH) for i in rows],
+        **{part: pack(getattr(found, part)[rows]) for part in ("effect", "low", "high")},
+    }
 
 
 def _points(values: list[Any]) -> Any:

@@ -118,6 +118,7 @@ const hierarchies = Object.fromEntries(Object.entries(page.hierarchy).map(([of, 
 
 const effects = page.effects.map((found) => found && {
   values: found.values, points: unpack(found.points), groups: unpack(found.groups), share: unpack(found.share), low: unpack(found.low), high: unpack(found.high),
+  acting: found.acting && { values: found.acting.values, effect: unpack(found.acting.effect), low: unpack(found.acting.low), high: unpack(found.acting.high) },
 });
 
 // The categories of group j.

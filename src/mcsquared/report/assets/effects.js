@@ -36,6 +36,28 @@ function effectDifferences(c, first, second) {
   return table;
 }
 
+// Topics that a value of a context raises or lowers, if the context acts on topics.
+function actingTopics(c, v) {
+  const [found, n] = [effects[c].acting, topics.n];
+  const rows = Array.from({ length: n }, (_, m) => ({ m, effect: found.effect[v * n + m], low: found.low[v * n + m], high: found.high[v * n + m] }))
+    .sort((a, b) => Math.abs(b.effect) - Math.abs(a.effect)).slice(0, 15);
+  const table = h('table', {}, h('thead', {}, h('tr', {}, ['topic', 'effect', '90% interval'].map((text) => h('th', { scope: 'col' }, text)))),
+    h('tbody', {}, rows.map((row) => h('tr', {}, h('th', { scope: 'row' }, topicLink(row.m)),
+      h('td', {}, signedPercent(row.effect)), h('td', { class: row.low > 0 || row.high < 0 ? '' : 'soft' }, `${signedPercent(row.low)} to ${signedPercent(row.high)}`)))));
+  table.csv = () => [['topic', 'name', 'effect', 'low', 'high'], ...rows.map((row) => [row.m, topics.names[row.m], row.effect, row.low, row.high])];
+  return table;
+}
+
+function actingCard(c) {
+  const found = effects[c].acting;
+  const body = h('div', {});
+  const update = (v) => body.replaceChildren(card(`Effect of ${contexts[c].name}: ${found.values[v]}`,
+    'What the value adds to the topic shares of a group, compared with the average value, whatever its cluster. The largest first.', actingTopics(c, v)));
+  update(0);
+  const names = found.values.map((value, v) => [String(v), value]);
+  return h('div', { class: 'acting' }, h('div', { class: 'toolbar' }, choice('Effect of', names, '0', (v) => update(Number(v)))), body);
+}
+
 function signedPercent(x) { return `${x < 0 ? '−' : '+'}${percent(Math.abs(x))}`; }
 
 function effectsView() {
@@ -58,7 +80,8 @@ function effectsView() {
       ...(found.points && found.values.length > 2 ? [effectCurves(c)] : []),
       columns(
         h('div', {}, h('div', { class: 'toolbar' }, choice('Topic', Array.from({ length: topics.n }, (_, t) => [String(t), topicName(t)]), '0', (t) => { m = Number(t); update(); })), byValue),
-        h('div', {}, h('div', { class: 'toolbar' }, choice('Value', names, String(first), (v) => { first = Number(v); update(); }), choice('minus', names, String(second), (v) => { second = Number(v); update(); })), difference)));
+        h('div', {}, h('div', { class: 'toolbar' }, choice('Value', names, String(first), (v) => { first = Number(v); update(); }), choice('minus', names, String(second), (v) => { second = Number(v); update(); })), difference)),
+      ...(found.acting ? [actingCard(c)] : []));
   };
   draw();
   const element = h('div', { class: 'view' }, h('h2', { tabindex: '-1' }, 'Topics by context'),
