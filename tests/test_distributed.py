@@ -78,6 +78,16 @@ def test_two_workers_draw_what_one_process_draws(corpus, lam, client):
     assert_same_draws(together.posterior_, alone.posterior_)
 
 
+def test_two_workers_draw_what_one_process_draws_with_effects(client):
+    alone = mc2.MC2(effects=["kind", "intake"], **SCHEDULE).fit(schools())
+    model = mc2.MC2(effects=["kind", "intake"], **SCHEDULE)
+    together = mc2.distributed.fit(model, schools(), client=client)
+    assert_same_draws(together.posterior_, alone.posterior_)
+    draws = zip(together.posterior_.parameters, alone.posterior_.parameters, strict=True)
+    for draw, other in draws:
+        np.testing.assert_array_equal(draw.effects.weights, other.effects.weights)
+
+
 def test_stages_on_two_workers_draw_what_one_process_draws(client, monkeypatch):
     monkeypatch.setattr("mcsquared.schedule.FIRST_STAGE", 6)
     monkeypatch.setattr("mcsquared.fitting.checks.MAX_SWEEPS", 24)

@@ -79,6 +79,16 @@ def test_shards_read_from_disk_draw_what_memory_draws(lam, frame, folder, on_dis
     np.testing.assert_array_equal(model.labels_, alone.labels_)
 
 
+def test_shards_read_from_disk_draw_what_memory_draws_with_effects(frame, folder, on_disk):
+    model = mc2.MC2(effects=["kind", "year"], **SCHEDULE)
+    alone = mc2.MC2(effects=["kind", "year"], **SCHEDULE).fit(in_memory(frame)).posterior_
+    found = model.fit(mc2.ParquetFolder(folder)).posterior_
+    assert_same_draws(found, alone)
+    for draw, other in zip(found.parameters, alone.parameters, strict=True):
+        np.testing.assert_array_equal(draw.effects.weights, other.effects.weights)
+        assert (draw.effects.tables != other.effects.tables).nnz == 0
+
+
 @both
 def test_stages_on_disk_draw_what_memory_draws(lam, frame, folder, on_disk):
     """Every chain has its own labels on disk, which the next stage continues."""

@@ -25,10 +25,13 @@ def compile_kernels() -> None:
     rng = np.random.default_rng(0)
     contexts = {"year": [1.0, 2.0, 3.0, None], "tags": [["a", "b"], ["a"], None, ["b"]]}
     words = Corpus(rng.poisson(2.0, (4, 6)), contexts)
-    vectors = Corpus([rng.normal(size=(3, 2)) for _ in range(4)])
+    vectors = Corpus([rng.normal(size=(3, 2)) for _ in range(4)], contexts)
     for corpus in (words, vectors):
         for lam in (LAM.default, math.inf):
             _use(_model(lam=lam).fit(corpus), corpus)
+        _use(_model(effects=list(corpus.contexts)).fit(corpus), corpus)
+        for name in corpus.contexts:
+            _model(effects=[name]).fit(corpus).predict_context(corpus, name)
         _model(lam=math.inf, sampler="collapsed").fit(corpus)
     _model(n_sweeps=SWEEPS_BEFORE_MOVES + 40).fit(words)  # enough sweeps for a topic to be split
     for n_slots in MORE_SLOTS:

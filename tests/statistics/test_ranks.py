@@ -6,11 +6,12 @@ from scipy import stats
 
 from mcsquared.model.parameters import Gamma
 from mcsquared.samplers.sweep import BLOCKED, COLLAPSED
-from tests.statistics.forward import NumbersDesign, WordsDesign, draw
+from tests.statistics.forward import EffectsDesign, NumbersDesign, WordsDesign, draw
 
 LAMS = {"λ = ∞": np.inf, "λ = 0.5": 0.5, "λ resampled": Gamma(3.0, 1.5)}
 every_lam = pytest.mark.parametrize("lam", LAMS, ids=["infinite", "fixed", "resampled"])
 QUANTITIES = ("alpha", "v", "eta", "n_clusters", "n_topics")
+EFFECTS = ("omega 0", "omega 1", "omega 2", "v of effect 0", "v of effect 1")
 
 
 def make(name, lam="λ = ∞"):
@@ -22,7 +23,16 @@ def make(name, lam="λ = ∞"):
 
 def quantities(design):
     """Return the ranked values: all with a prior, and the numbers of clusters and topics."""
-    return (*QUANTITIES, "lam") if isinstance(design.priors.lam, Gamma) else QUANTITIES
+    found = (*QUANTITIES, "lam") if isinstance(design.priors.lam, Gamma) else QUANTITIES
+    return (*found, *EFFECTS) if design.priors.effects else found
+
+
+def value_of(state, name):
+    """Return one of the ranked values of a state."""
+    if name not in EFFECTS:
+        return getattr(state, name)
+    name, number = name.rsplit(" ", 1)
+    return (state.effects.weights if name == "omega" else state.effects.v)[int(number)]
 
 
 def posterior_draws(design, data, n_draws, burn_in, thin, seed, sampler):
@@ -33,7 +43,7 @@ def posterior_draws(design, data, n_draws, burn_in, thin, seed, sampler):
     for t in range(1, burn_in + thin * n_draws + 1):
         sampler.sweep(state, observations, design.priors, seed, 0)
         if t > burn_in and (t - burn_in) % thin == 0:
-            rows.append([getattr(state, name) for name in quantities(design)])
+            rows.append([value_of(state, name) for name in quantities(design)])
     return np.array(rows, float)
 
 
@@ -45,6 +55,8 @@ def ranks(design, n_corpora, n_draws, burn_in, thin, seed, sampler=COLLAPSED):
         labels, data = draw(design, rng)
         truth = [labels.alpha, labels.v, labels.eta]
         truth += [len(set(labels.clusters)), len(set(labels.topics)), labels.lam]
+        if design.priors.effects:
+            truth += [*labels.weights, *labels.v_of_effects]
         truth = np.array(truth[: found.shape[1]], float)
         seed_here = 1000 * seed + r
         drawn = posterior_draws(design, data, n_draws, burn_in, thin, seed_here, sampler)
@@ -110,3 +122,10 @@ def test_ranks_of_the_truth_are_uniform_for_the_blocked_sampler(name, lam, calib
     # sweeps and 0.07 after 24. Correlated draws put the truth too often at either end.
     found = ranks(design, 200, n_draws, burn_in=60, thin=24, seed=2, sampler=BLOCKED)
     assert_uniform(f"ranks, blocked, {lam}", design, found, n_draws, calibration)
+
+
+@pytest.mark.calibrate
+def test_ranks_of_the_truth_are_uniform_with_effects(calibration):
+    design, n_draws = EffectsDesign([8, 6, 7, 9], lam=LAMS["λ resampled"]), 9
+    found = ranks(design, 200, n_draws, burn_in=60, thin=24, seed=2, sampler=BLOCKED)
+    assert_uniform("ranks, blocked, λ resampled", design, found, n_draws, calibration)
