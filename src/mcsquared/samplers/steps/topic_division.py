@@ -136,8 +136,9 @@ def launch_for_division(sweep: Sweep, topic: Topic, in_b: NDArray[np.uint8]) -> 
     weight = (cells.sum(axis=1) + 1.0) / (cells.sum() + 2.0)
     base = divided_base(sweep, topic.log_share, weight[:, None])[:, topic.tokens.cluster]
     expected = np.clip(base * (digamma(base + cells) - digamma(base)), cells > 0, cells)
-    n_clusters = len(topic.log_share)
-    tables = np.stack([np.bincount(topic.tokens.cluster, side, n_clusters) for side in expected])
+    tables = np.zeros((2, len(topic.log_share)))
+    for side in range(2):
+        np.add.at(tables[side], topic.tokens.cluster, expected[side])
     v_weight = sweep.state.v * math.exp(topic.log_weight)
     return Launch(np.ones((2, 1)), tables, _root_tables(v_weight * weight, tables), segment=1)
 
