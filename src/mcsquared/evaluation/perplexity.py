@@ -38,6 +38,7 @@ from mcsquared.evaluation.log_likelihood import (
     log_printed,
 )
 from mcsquared.posterior import ParameterDraw, Posterior
+from mcsquared.prediction.effects import average_base
 from mcsquared.prediction.fold_in import ITERATIONS, Iterations
 from mcsquared.prediction.groups import align
 from mcsquared.prediction.likelihood import log_cluster_prior, log_context_given_cluster
@@ -224,8 +225,10 @@ def with_log_prior(
             log_context = np.zeros((corpus.n_groups, parameters.n_clusters + 1))
             if given_contexts:
                 log_context = log_context_given_cluster(posterior, draw, corpus)
-        if not given_contexts:
-            parameters = replace(parameters, effects=None)
+        if parameters.effects is not None and not given_contexts:
+            shares = parameters.log_topic_given_cluster
+            base = average_base(parameters.effects, posterior.contexts, shares)
+            parameters = replace(parameters, log_topic_given_cluster=base, effects=None)
         yield parameters, log_cluster_prior(parameters, log_context)
 
 
