@@ -6,23 +6,23 @@ import numpy as np
 import pytest
 
 from mcsquared.errors import InputError
-from mcsquared.posterior.relevance import share_told, weighted_quantiles
+from mcsquared.posterior.relevance import explained_share, weighted_quantiles
 from tests.posterior.models import make_posterior
 
 
 def test_what_does_not_depend_on_the_value_tells_nothing():
-    assert share_told(np.tile([0.2, 0.5, 0.3], (6, 1))) == pytest.approx(0.0, abs=1e-12)
+    assert explained_share(np.tile([0.2, 0.5, 0.3], (6, 1))) == pytest.approx(0.0, abs=1e-12)
 
 
 def test_what_determines_the_cluster_tells_all():
-    assert share_told(np.eye(3)[[0, 1, 1, 2]]) == pytest.approx(1.0)
-    assert share_told(np.ones((4, 1))) == 0.0
+    assert explained_share(np.eye(3)[[0, 1, 1, 2]]) == pytest.approx(1.0)
+    assert explained_share(np.ones((4, 1))) == 0.0
 
 
 def test_half_of_two_clusters():
     """x is 0, 1 or unknown: a half of the values tell the cluster, the others nothing."""
     rows = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5], [0.5, 0.5]])
-    assert share_told(rows) == pytest.approx(0.5)
+    assert explained_share(rows) == pytest.approx(0.5)
 
 
 def test_quantiles_respect_weights():

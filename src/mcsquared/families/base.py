@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from mcsquared.arrays import Floats, Integers
 from mcsquared.errors import InputError
 from mcsquared.families.checks import filled_field
-from mcsquared.families.numerics import Rng, membership
+from mcsquared.families.numerics import Rng, indicator_matrix
 from mcsquared.families.traits import FamilyTraits
 from mcsquared.gamma import Gamma
 
@@ -232,7 +232,7 @@ class ConjugateFamily(FamilyTraits, ABC):
         labels = checked_labels(x, labels, n_clusters)
         total = np.zeros((n_clusters, self.n_stats))
         for part in self._chunks(x, self.n_stats):
-            total += membership(labels[part], n_clusters) @ self.statistics(x[part])
+            total += indicator_matrix(labels[part], n_clusters) @ self.statistics(x[part])
         return total
 
     def sample_parameters(self, stats: Floats, rng: Rng) -> Floats:

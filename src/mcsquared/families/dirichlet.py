@@ -24,9 +24,9 @@ from mcsquared.families.checks import (
 from mcsquared.families.numerics import (
     Rng,
     as_dense,
+    indicator_matrix,
     log_rising_factorial,
     log_standard_gamma,
-    membership,
     rows_by_label,
 )
 from mcsquared.gamma import Gamma
@@ -278,7 +278,7 @@ class Bag(Dirichlet):
     def statistics_by_cluster(self, x: Any, labels: ArrayLike, n_clusters: int) -> Floats:
         """Return how often each category occurs in each cluster: float64 (n_clusters, size)."""
         labels = checked_labels(x, labels, n_clusters)
-        return (membership(labels, n_clusters) @ self._counts(x)).toarray()
+        return (indicator_matrix(labels, n_clusters) @ self._counts(x)).toarray()
 
     def log_base(self, x: Any) -> Floats:
         """Return the logarithm of the multinomial coefficient of each bag."""
@@ -378,5 +378,5 @@ def _log_rising_factorials(counts: sparse.csr_matrix, weights: Floats) -> Floats
     for first in range(0, len(several), step):
         part = several[first : first + step]
         ratios = log_rising_factorial(weights[:, counts.indices[part]].T, counts.data[part, None])
-        result += membership(row[part], counts.shape[0]) @ ratios
+        result += indicator_matrix(row[part], counts.shape[0]) @ ratios
     return result

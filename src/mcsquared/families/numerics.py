@@ -100,7 +100,7 @@ def as_dense(matrix: Any) -> Floats:
     return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix, np.float64)
 
 
-def membership(labels: np.ndarray, n_clusters: int) -> sparse.csr_matrix:
+def indicator_matrix(labels: np.ndarray, n_clusters: int) -> sparse.csr_matrix:
     """Return the sparse matrix whose product with rows sums them by label, in row order."""
     n = len(labels)
     return sparse.csr_matrix((np.ones(n), (labels, np.arange(n))), shape=(n_clusters, n))

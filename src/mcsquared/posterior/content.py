@@ -11,7 +11,7 @@ from scipy import sparse
 
 from mcsquared.arrays import Float32s, Floats, Int32s, Int64s
 from mcsquared.corpus import Corpus, Words
-from mcsquared.families.numerics import membership as indicator
+from mcsquared.families.numerics import indicator_matrix
 from mcsquared.model.priors import vector_observations
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def common_items(
     occurs = sparse.csr_matrix(
         (np.ones(len(counts.data), np.int32), counts.indices, counts.indptr), counts.shape
     )
-    found = sparse.csr_matrix(indicator(labels, len(sizes)) @ occurs)
+    found = sparse.csr_matrix(indicator_matrix(labels, len(sizes)) @ occurs)
     overall = np.asarray(found.sum(axis=0)).ravel() / max(len(labels), 1)
     items = np.full((len(sizes), limit), -1, np.int32)
     n_groups = np.zeros((len(sizes), limit), np.int32)
@@ -90,7 +90,7 @@ def _topic_tokens(posterior: Posterior, corpus: Corpus) -> Floats:
     tokens = posterior.tokens_of_cluster
     if isinstance(corpus.content, Words):
         table = sparse.csr_matrix(
-            indicator(posterior.labels, posterior.n_clusters) @ corpus.content.counts
+            indicator_matrix(posterior.labels, posterior.n_clusters) @ corpus.content.counts
         )
         likelihood = np.ascontiguousarray(posterior.components.T, np.float32)
         for k, row in enumerate(pairwise(table.indptr)):

@@ -16,7 +16,6 @@ from mcsquared.posterior.tables import aligned_shares
 if TYPE_CHECKING:
     import pandas as pd
 
-    from mcsquared.corpus import Column
     from mcsquared.posterior.posterior import Posterior
 
 _N_REPLICATES = 40  # of the groups of each draw, in the Bayesian bootstrap
@@ -148,25 +147,24 @@ def _levels(posterior: Posterior, name: str) -> _Levels:
             values = np.asarray(column.categories).tolist()
         codes = np.asarray(column.values)[rows].astype(np.int64)
     else:
-        values, codes = _bins(column, np.asarray(column.values, np.float64)[rows])
+        numbers = np.asarray(column.values, np.float64)[rows]
+        codes = bin_of_values(numbers)
+        # The mean of each bin, in the column's units.
+        values = list(column.display(np.bincount(codes, weights=numbers) / np.bincount(codes)))
     ones = np.ones(len(rows))
     shape = (len(values), posterior.n_groups)
     return _Levels(values, sparse.csr_matrix((ones, (codes, rows)), shape))
 
 
-def _bins(column: Column, values: Floats) -> tuple[list[Any], Int64s]:
-    """Return the mean of each bin in the column's units, and the bin of each value."""
+def bin_of_values(values: Floats) -> Int64s:
+    """Return the bin of each number, int64 (n,); every bin has at least one of them."""
     if not len(values):
-        return [], np.zeros(0, np.int64)
+        return np.zeros(0, np.int64)
     low, high = values.min(), values.max()
     if (values == np.round(values)).all() and high - low < _MAX_INTEGER_BINS:
         edges = np.arange(low - 0.5, high + 1.0)
     else:
         # Quantiles, so that no bin has only a few groups.
         edges = np.unique(np.quantile(values, np.linspace(0.0, 1.0, _N_BINS + 1)))
-    codes = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, max(len(edges) - 2, 0))
-    codes = np.unique(codes, return_inverse=True)[1]
-    counts = np.bincount(codes)
-    means = np.bincount(codes, weights=values) / counts
-    shown: Any = column.display(means)
-    return list(shown), codes.astype(np.int64)
+    bins = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, max(len(edges) - 2, 0))
+    return np.unique(bins, return_inverse=True)[1].astype(np.int64)

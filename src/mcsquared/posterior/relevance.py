@@ -1,4 +1,4 @@
-"""How much each context tells about the clusters."""
+"""How informative each context is about the clusters."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class ContextRelevance:
     """Relevance of contexts; a base class of `Posterior`."""
 
     def relevance(self) -> pd.DataFrame:
-        """Return how much each context tells about the clusters: context, mean, low, high.
+        """Return how informative each context is about the clusters: context, mean, low, high.
 
         The measure is the model's mutual information of cluster and context as a share of the
-        entropy of the clusters, I(z; x) / H(z): 0 if the context tells nothing, 1 if it alone tells
-        the cluster. ``low`` and ``high`` are the bounds of a 90% interval over the draws.
+        entropy of the clusters, I(z; x) / H(z): 0 if the context is uninformative, 1 if it alone
+        determines it. ``low`` and ``high`` are the bounds of a 90% interval over the draws.
 
         Examples
         --------
@@ -60,7 +60,7 @@ def relevance_table(posterior: Posterior) -> pd.DataFrame:
 def relevance_in_draw(
     posterior: Posterior, draw: ParameterDraw, name: str, rng: np.random.Generator
 ) -> float:
-    """Return the share of the clusters' entropy that a context tells, for π and φ of one draw.
+    """Return the share of the clusters' entropy that a context explains, for π and φ of one draw.
 
     The mutual information is the entropy of the mean of p(z | x) over the values x of the groups,
     less the mean of its entropies.
@@ -80,10 +80,10 @@ def relevance_in_draw(
         log_density = family.log_predictive(values, statistics)
     with np.errstate(divide="ignore"):
         probability = softmax(log_density + np.log(weights), axis=1)
-    return share_told(probability)
+    return explained_share(probability)
 
 
-def share_told(probability: Floats) -> float:
+def explained_share(probability: Floats) -> float:
     """Return the mutual information of rows p(z | x), as a share of the entropy of their mean."""
     total = float(entr(probability.mean(axis=0)).sum())
     left = float(entr(probability).sum(axis=1).mean())

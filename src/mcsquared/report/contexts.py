@@ -12,13 +12,13 @@ from mcsquared.errors import InputError
 from mcsquared.markup import shorten
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.contexts import context_display, context_of, context_statistics
+from mcsquared.posterior.prevalence import bin_of_values
 from mcsquared.posterior.tables import cluster_given_topic
 from mcsquared.report.packing import pack, pack_lists
 
 _N_VALUES = 12  # most probable values of a category or a bag, and as many distinctive ones
 _MAX_ITEMS = 1_500_000  # the bags of the groups are omitted if they have more items in total
 _MAX_VALUE_LENGTH = 80  # characters
-_MAX_INTEGER_BINS, _N_BINS = 60, 16  # bins of integers, and of other numbers
 
 
 def context_data(
@@ -112,25 +112,14 @@ def _shares_by_value(
     values = np.asarray(column.values, np.float64)[rows]
     if len(np.unique(values[:100_000])) < 3:
         return None
-    low, high = values.min(), values.max()
-    if (values == np.round(values)).all() and high - low < _MAX_INTEGER_BINS:
-        edges = np.arange(low - 0.5, high + 1.0)
-    else:
-        # Quantiles, so that no bin has only a few groups.
-        edges = np.unique(np.quantile(values, np.linspace(0.0, 1.0, _N_BINS + 1)))
-    n_bins = len(edges) - 1
-    bin_of_row = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, n_bins - 1)
-    weight = np.bincount(bin_of_row, weights=tokens[rows], minlength=n_bins)
-    weights = tokens[rows].astype(np.float64)
-    indicator = sparse.csr_matrix((weights, (bin_of_row, rows)), (n_bins, len(shares)))
-    share = (indicator @ shares) / np.maximum(weight, 1.0)[:, None]
-    total = np.bincount(bin_of_row, weights=values, minlength=n_bins)
-    counts = np.bincount(bin_of_row, minlength=n_bins)
-    used = counts > 0
+    bin_of_row, weights = bin_of_values(values), tokens[rows].astype(np.float64)
+    counts = np.bincount(bin_of_row)
+    by_bin = sparse.csr_matrix((weights, (bin_of_row, rows)), (len(counts), len(shares)))
+    share = (by_bin @ shares) / np.bincount(bin_of_row, weights=weights)[:, None]
     return {
-        "points": pack((total / np.maximum(counts, 1))[used]),
-        "groups": pack(counts[used]),
-        "by_topic": pack(share[used].T),
+        "points": pack(np.bincount(bin_of_row, weights=values) / counts),
+        "groups": pack(counts),
+        "by_topic": pack(share.T),
     }
 
 

@@ -49,8 +49,8 @@ from mcsquared.report.overview import (
 )
 from mcsquared.report.packing import embedded_json, pack, pack_shares
 from mcsquared.report.structure import (
-    effects_data,
     hierarchy_data,
+    prevalence_data,
     text_data,
     topic_positions,
 )
@@ -225,7 +225,7 @@ def report_data(
         "relevance": relevance_data(posterior),
         "hierarchy": hierarchy_data(posterior),
         "topic_positions": topic_positions(posterior),
-        "effects": effects_data(posterior),
+        "effects": prevalence_data(posterior),
         "texts": text_data(texts, groups, posterior.n_groups),
         "diagnostics": diagnostics,
     }

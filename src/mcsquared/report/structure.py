@@ -51,7 +51,7 @@ def topic_positions(posterior: Posterior) -> list[list[float]] | None:
     return np.round(plane / max(float(np.abs(plane).max()), 1e-12), 4).tolist()
 
 
-def effects_data(posterior: Posterior) -> list[dict[str, Any] | None]:
+def prevalence_data(posterior: Posterior) -> list[dict[str, Any] | None]:
     """Return topic shares by value, with intervals, for each context; None if it has none."""
     data: list[dict[str, Any] | None] = []
     for name, column in posterior.contexts.items():
