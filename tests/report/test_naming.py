@@ -37,10 +37,13 @@ def test_a_rare_value_does_not_name_a_cluster():
     assert named(gender=gender) == ["", "mixed", "girls"]
 
 
-def test_numbers_and_dates_name_clusters_with_low_or_high_means():
+def test_numbers_and_dates_name_clusters_that_are_low_or_high_or_narrow():
     day = np.datetime64("2020-01-01") + np.array([200, 100, 0])[TRUTH].astype("timedelta64[D]")
-    assert named(intake=np.array([-1.0, 0.9, 0.2])[TRUTH]) == ["low intake", "high intake", ""]
-    assert named(day=day) == ["late day", "", "early day"]
+    intake = np.array([-1.0, 0.9, 0.2])[TRUTH]
+    assert named(intake=intake) == ["low intake", "high intake", "intake near 0.2"]
+    assert named(day=day) == ["late day", "day near 2020-04-10", "early day"]
+    wide = np.where(np.arange(len(TRUTH)) % 2, -1.0, 1.0)
+    assert named(wide=wide) == ["", "", ""]
 
 
 def test_booleans_name_clusters_and_a_name_has_at_most_two_phrases():

@@ -27,6 +27,7 @@ _N_CANDIDATES = 12  # words or items considered for a name
 _MIN_SHARE, _MIN_LIFT = 0.5, 1.2
 _MIN_SECOND_SHARE = 0.2  # of the groups, for further words of a name
 _MIN_DEVIATION = 0.5  # of a low or high mean from the overall mean, in standard deviations
+_MAX_NARROW = 0.5  # standard deviation of a narrow cluster, in standard deviations of all groups
 _WORDLIKE = re.compile(r"[^\W\d_]{2,}([-'’ _][^\W\d_]+)*")
 
 
@@ -216,7 +217,7 @@ def _context_phrases(posterior: Posterior, majority: bool) -> list[list[str]]:
 
 
 def _phrases(posterior: Posterior, name: str, column: Column, majority: bool) -> list[list[str]]:
-    """Return phrases about a context for each cluster: values, or low or high; may be empty."""
+    """Return phrases about a context for each cluster: values, low, high or near; may be empty."""
     short = shorten(name, MAX_VALUE_LENGTH)
     if column.kind == "bag":
         return _common_values(posterior, column, majority)
@@ -228,9 +229,7 @@ def _phrases(posterior: Posterior, name: str, column: Column, majority: bool) ->
         return _majority_values(shares, np.bincount(posterior.labels), values)
     if majority or column.kind == "vector":
         return [[] for _ in range(posterior.n_clusters)]
-    ends = ("early", "late") if column.kind == "date" else ("low", "high")
-    signs = _signs(posterior, column)
-    return [[f"{ends[int(sign > 0)]} {short}"] if sign else [] for sign in signs]
+    return [[phrase] if phrase else [] for phrase in _number_phrases(posterior, column, short)]
 
 
 def _common_values(posterior: Posterior, column: Column, majority: bool) -> list[list[str]]:
@@ -258,18 +257,27 @@ def _majority_values(shares: Floats, sizes: Int64s, values: list[str]) -> list[l
     ]
 
 
-def _signs(posterior: Posterior, column: Column) -> Int64s:
-    """Return −1 if the mean of a cluster is clearly low, 1 if it is high, otherwise 0."""
+def _number_phrases(posterior: Posterior, column: Column, name: str) -> list[str]:
+    """Return "low ..." or "high ..." for each cluster, "... near 5" if it is narrow, or nothing."""
+    ends = ("early", "late") if column.kind == "date" else ("low", "high")
     values = np.asarray(column.observations(), np.float64)
-    labels = posterior.labels[column.observed]
+    labels, n_clusters = posterior.labels[column.observed], posterior.n_clusters
     sd = float(values.std()) if len(values) else 0.0
     if not sd > 0:
-        return np.zeros(posterior.n_clusters, np.int64)
-    counts = np.bincount(labels, minlength=posterior.n_clusters)
-    sums = np.bincount(labels, values - values.mean(), minlength=posterior.n_clusters)
-    deviation = sums / np.maximum(counts, 1) / sd
-    clear = np.abs(deviation) >= _MIN_DEVIATION
-    return np.where(clear, np.sign(deviation), 0.0).astype(np.int64)
+        return [""] * n_clusters
+    counts = np.maximum(np.bincount(labels, minlength=n_clusters), 1)
+    means = np.bincount(labels, values - values.mean(), n_clusters) / counts
+    residual = np.square(values - values.mean() - means[labels])
+    narrow = np.bincount(labels, residual, n_clusters) < counts * np.square(_MAX_NARROW * sd)
+    phrases = []
+    for mean, is_narrow in zip(means, narrow, strict=True):
+        if abs(mean) >= _MIN_DEVIATION * sd:
+            phrases.append(f"{ends[int(mean > 0)]} {name}")
+        else:
+            centre = column.display(np.array([values.mean() + mean]))[0]
+            shown = str(centre)[:10] if column.kind == "date" else f"{float(centre):.3g}"
+            phrases.append(f"{name} near {shown}" if is_narrow else "")
+    return phrases
 
 
 def _mean_phrases(
