@@ -101,6 +101,17 @@ def fit(
         metavar="COLUMN",
         help="Context that acts on topics: one of the columns of --context; may be repeated.",
     ),
+    level: list[str] | None = Option(
+        None,
+        metavar="COLUMN",
+        help="Level above groups: column of the unit of each group, such as its country; may be "
+        "repeated, the lowest level first.",
+    ),
+    level_context: list[str] | None = Option(
+        None,
+        metavar="LEVEL=FILE[:COLUMNS]",
+        help="Contexts of the units of a level: country=countries.csv:region,gdp.",
+    ),
     paper: bool = Option(False, "--paper", help="Fit the paper's model: --lam inf."),
     lam: float | None = Option(
         None, metavar="X", help=f"{LAM.meaning.capitalize()}; inf: the paper's model."
@@ -205,7 +216,11 @@ def fit(
         effects=tuple(effect or ()),
     )
     words = words_from_options(stop_words, min_df, max_df, ngrams, token_pattern, lowercase, keep)
-    options = FileOptions(file, text, names, encoding, memory, words, sep, long, tuple(value or ()))
+    options = FileOptions(
+        *(file, text, names, encoding, memory, words, sep, long, tuple(value or ())),
+        levels=tuple(level or ()),
+        level_contexts=tuple(level_context or ()),
+    )
     path = Path(f"{file.stem}.mc2") if out is None else out
     # First, because the names of the lock and the checkpoint are derived from it.
     check_target(path)

@@ -10,6 +10,7 @@ from typing import Any
 import typer
 
 from mcsquared.cli.guard import INTERRUPTED, check_output, print_message
+from mcsquared.cli.levels import families_of_contexts
 from mcsquared.cli.reading import FileOptions, parse_contexts, read_for_fit, store_source
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError, ModelFileError
@@ -64,11 +65,9 @@ def run(
     if isinstance(corpus, Corpus):
         typer.echo(corpus.describe(), err=True)
     model.set_params(
-        contexts={
-            option.name: option.family
-            for option in options
-            if not isinstance(corpus, Corpus) or option.name in corpus.contexts
-        },
+        contexts=families_of_contexts(corpus, options)
+        if isinstance(corpus, Corpus)
+        else {option.name: option.family for option in options},
         checkpoint=str(checkpoint) if isinstance(corpus, Corpus) else None,
     )
     warnings.filterwarnings("ignore", "interrupted after")  # reported below, with instructions
@@ -177,6 +176,10 @@ def print_result(model: MC2, out: Path) -> None:
     if n_unsettled:
         share = n_unsettled / model.posterior_.n_groups
         typer.echo(f"  {plural(n_unsettled, 'group')} ({share:.0%}) between clusters (unsettled)")
+    for units in model.posterior_.units:
+        n_types = model.posterior_.level(units.name).n_clusters
+        n_units = plural(len(units.unit_names), "unit")
+        typer.echo(f"  level {units.name}: {plural(n_types, 'type')} of {n_units}")
     topics = model.posterior_.topics()
     for row in topics.head(N_PRINTED_TOPICS).itertuples():
         typer.echo(f"  topic {row.topic}: {row.weight:6.1%}  {row.words}")

@@ -7,6 +7,7 @@ from typing import Any
 
 from mcsquared import families
 from mcsquared.cli.guard import print_message
+from mcsquared.cli.levels import read_level_contexts
 from mcsquared.corpus import Column, Corpus, ParquetFolder
 from mcsquared.corpus.columns.column import distinct_note
 from mcsquared.corpus.columns.infer import column_from
@@ -79,6 +80,8 @@ class FileOptions:
     separator: str | None = None  # of the fields of a CSV file; None: detected
     group: str | None = None  # column of the groups of a file with one row per member
     value: tuple[str, ...] = ()  # columns of the words or numbers of such a file
+    levels: tuple[str, ...] = ()  # columns of the levels above groups, the lowest first
+    level_contexts: tuple[str, ...] = ()  # LEVEL=FILE[:COLUMNS]
 
     @property
     def is_folder(self) -> bool:
@@ -147,6 +150,10 @@ def read_for_fit(file: FileOptions, contexts: list[ContextOption]) -> Corpus | P
     """
     names = [context.name for context in contexts]
     bags = {c.name: c.separator for c in contexts if "bag" in kinds_of(c.family)}
+    level_contexts = read_level_contexts(file.level_contexts, file.levels)
+    if file.levels and (file.is_folder or file.group is not None):
+        found = "a folder" if file.is_folder else "--long"
+        raise InputError(f"--level requires a file with one row per group, got {found}")
     if file.is_folder:
         folder = file.folder(names, bags)
         folder.check()
@@ -156,6 +163,7 @@ def read_for_fit(file: FileOptions, contexts: list[ContextOption]) -> Corpus | P
         raise InputError(f"--text must be one of {', '.join(table.columns)}, got none")
     if file.group is None:
         named: Any = {"group_names": file.names, **file.words}
+        named |= {"levels": list(file.levels), "level_contexts": level_contexts}
         corpus = Corpus.from_frame(table, file.text, names, bags=bags, **named)
     else:
         value = list(file.value) or None
@@ -164,6 +172,8 @@ def read_for_fit(file: FileOptions, contexts: list[ContextOption]) -> Corpus | P
         )
     columns = dict(corpus.contexts)
     for context in contexts:
+        if context.name not in columns:  # a context of a level
+            continue
         if context.family == "auto" and columns[context.name].is_distinct:
             del columns[context.name]
             corpus.notes.append(distinct_note(context.name))
@@ -206,15 +216,30 @@ def read_for_model(
         raise InputError("--text must be given for a model that was not fitted by `mc2 fit`")
     vocabulary: Any = model.posterior_.vocabulary
     options: Any = {"bags": bags, "group_names": file.names, "vocabulary": vocabulary}
+    options["levels"] = _known_levels(model, file, table)
     corpus = Corpus.from_frame(table, text, contexts, **options, **model.posterior_.text_options)
     for note in corpus.notes if training is None else ():
         print_message(f"note: {note}")
     spelled = {
         name: _spelled_as_trained(corpus.contexts[name], table.columns[name], reference.categories)
         for name, reference in columns.items()
-        if name in contexts and reference.kind == "category"
+        if name in corpus.contexts and reference.kind == "category"
     }
     return corpus.with_contexts({**corpus.contexts, **spelled})
+
+
+def _known_levels(model: MC2, file: FileOptions, table: Table) -> list[str]:
+    """Return the levels of a model that a file has, up to the first that it lacks."""
+    found: list[str] = []
+    for units in model.posterior_.units:
+        if units.name not in table.columns:
+            print_message(
+                f"note: {file.path} has no column {units.name!r}, so the {units.name} of a group "
+                "is not known"
+            )
+            break
+        found.append(units.name)
+    return found
 
 
 def texts_for_model(model: MC2, file: FileOptions, table: Any) -> list[Any] | None:

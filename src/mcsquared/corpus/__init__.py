@@ -5,5 +5,15 @@ from mcsquared.corpus.columns.column import Column
 from mcsquared.corpus.content import Vectors, Words
 from mcsquared.corpus.corpus import Corpus
 from mcsquared.corpus.disk import DiskCorpus, ParquetFolder
+from mcsquared.corpus.levels import Level
 
-__all__ = ["Column", "Corpus", "DiskCorpus", "ParquetFolder", "Vectors", "Words", "as_corpus"]
+__all__ = [
+    "Column",
+    "Corpus",
+    "DiskCorpus",
+    "Level",
+    "ParquetFolder",
+    "Vectors",
+    "Words",
+    "as_corpus",
+]

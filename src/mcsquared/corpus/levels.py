@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.arrays import Int32s, Int64s
+from mcsquared.arrays import Int32s, Int64s, Integers
 from mcsquared.corpus.columns.column import Column
 from mcsquared.corpus.columns.values import as_list, category_label, is_missing
 from mcsquared.corpus.content import object_array
@@ -290,9 +290,49 @@ def _is_constant(column: Column, parents: Int32s, n_units: int) -> bool:
     return bool(np.bincount(parents[observed], minlength=n_units).max() > 1)
 
 
-def _of_units(column: Column, parents: Int32s, n_units: int) -> Column:
+def _of_units(column: Column, parents: Integers, n_units: int) -> Column:
     """Return a column that is constant within units as a column of the units."""
     row = np.full(n_units, -1, np.int64)
     observed = np.flatnonzero(column.observed)
     row[parents[observed]] = observed
     return _rows_or_missing(column, row)
+
+
+def place_contexts(
+    columns: Mapping[str, Column],
+    levels: Sequence[Level],
+    wanted: Mapping[str | None, Sequence[str]],
+) -> tuple[dict[str, Column], tuple[Level, ...]]:
+    """Move contexts to the levels where a model has them; return those of groups, and the levels.
+
+    A column of a few new groups may be constant within units by chance, or vary within them.
+
+    Parameters
+    ----------
+    wanted : dict from level to names of its contexts
+        None stands for the groups.
+    """
+    n_groups = len(levels[0].parent_of_child)
+    units = np.arange(n_groups)
+    of_group, unit_of_group = dict(columns), []
+    for level in levels:
+        units = np.where(units >= 0, level.parent_of_child[units], -1)
+        unit_of_group.append(units)
+        for name, column in level.contexts.items():
+            of_group.setdefault(name, _rows_or_missing(column, units))
+    placed = []
+    for level, units in zip(levels, unit_of_group, strict=True):
+        names = [name for name in wanted.get(level.name, ()) if name in of_group]
+        own = {name: level.contexts.get(name) for name in names}
+        contexts = {
+            name: _of_units(of_group[name], units, level.n_units) if column is None else column
+            for name, column in own.items()
+        }
+        placed.append(replace(level, contexts=contexts))
+    above = {name for names in (wanted.get(level.name, ()) for level in levels) for name in names}
+    groups = {
+        name: column
+        for name, column in of_group.items()
+        if name in wanted.get(None, ()) or (name in columns and name not in above)
+    }
+    return groups, tuple(placed)

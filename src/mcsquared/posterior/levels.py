@@ -26,6 +26,7 @@ from mcsquared.errors import InputError
 from mcsquared.families import Categorical
 from mcsquared.families.dirichlet import Dirichlet
 from mcsquared.model.priors import LevelPriors, Priors
+from mcsquared.posterior.consensus import contingency, share_of_consensus
 from mcsquared.posterior.draws import ParameterDraw, TypeDraw
 
 if TYPE_CHECKING:
@@ -84,15 +85,14 @@ class UpperLevels:
         Examples
         --------
         >>> import pandas as pd
-        >>> rows = [("war and peace", "F"), ("peace, war", "F"), ("tax cuts", "G"), ("taxes", "H")]
-        >>> speeches = pd.DataFrame(rows, columns=["text", "country"])
-        >>> speeches = mc2.Corpus.from_frame(speeches, "text", levels="country", max_df=1.0)
-        >>> fitted = mc2.MC2(n_sweeps=30, burn_in=20, random_state=0).fit(speeches)
+        >>> rows = pd.DataFrame({"text": ["ants", "bees", "ants"], "country": list("FFG")})
+        >>> corpus = mc2.Corpus.from_frame(rows, "text", levels="country", max_df=1.0)
+        >>> fitted = mc2.MC2(n_sweeps=9, burn_in=4, random_state=0).fit(corpus)
         >>> countries = fitted.posterior_.level("country")
         >>> dict(zip(countries.group_names, countries.labels)).keys()
-        dict_keys(['F', 'G', 'H'])
-        >>> countries.clusters()["n_groups"].sum()
-        np.int64(3)
+        dict_keys(['F', 'G'])
+        >>> int(countries.clusters()["n_groups"].sum())
+        2
         """
         names = [units.name for units in self.units]
         if name not in names:
@@ -102,6 +102,79 @@ class UpperLevels:
         if name not in cache:
             cache[name] = level_posterior(self, names.index(name))  # type: ignore[arg-type]
         return cache[name]
+
+    def cluster_given_type(self, name: str) -> pd.DataFrame:
+        """Return the share of each cluster in each type of units of a level; rows sum to 1.
+
+        Above other units, the columns are the types of the level below. Shares are means of Π over
+        the draws with parameters.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> rows = pd.DataFrame({"text": ["ants", "bees", "ants"], "country": list("FFG")})
+        >>> corpus = mc2.Corpus.from_frame(rows, "text", levels="country", max_df=1.0)
+        >>> fitted = mc2.MC2(n_sweeps=9, burn_in=4, random_state=0).fit(corpus)
+        >>> fitted.posterior_.cluster_given_type("country").sum(axis=1).round(6).unique()
+        array([1.])
+        """
+        import pandas as pd
+
+        level, lower, number = self.level(name), *self._below(name)
+        total = np.zeros((level.n_clusters, lower.n_clusters))
+        weights = level.parameter_weights
+        for weight, draw in zip(weights, self.parameters, strict=True):  # type: ignore[attr-defined]
+            types, drawn = draw.levels[number], level.cluster_of_group[draw.index]
+            alpha = draw.levels[number - 1].alpha if number else draw.alpha
+            rows = types.children + types.v * types.weights_below(alpha)[0]
+            rows /= rows.sum(axis=1, keepdims=True)
+            units = contingency(level.labels, drawn).toarray()
+            units = units / units.sum(axis=1, keepdims=True)
+            share = share_of_consensus(lower.cluster_of_group[draw.index], lower.labels)
+            total += weight * (units @ rows @ share)
+        below = "type below" if number else "cluster"
+        return pd.DataFrame(
+            total / total.sum(axis=1, keepdims=True),
+            pd.RangeIndex(level.n_clusters, name="type"),
+            pd.RangeIndex(lower.n_clusters, name=below),
+        )
+
+    def children(self, name: str) -> pd.DataFrame:
+        """Return the groups of each unit of a level: unit, type, group, name, cluster.
+
+        Above other units, their children are the units of the level below, with their types. Groups
+        without a parent are left out.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> rows = pd.DataFrame({"text": ["ants", "bees", "ants"], "country": list("FFG")})
+        >>> corpus = mc2.Corpus.from_frame(rows, "text", levels="country", max_df=1.0)
+        >>> fitted = mc2.MC2(n_sweeps=9, burn_in=4, random_state=0).fit(corpus)
+        >>> fitted.posterior_.children("country").columns.tolist()
+        ['unit', 'type', 'group', 'name', 'cluster']
+        """
+        import pandas as pd
+
+        level, lower, number = self.level(name), *self._below(name)
+        parents = self.units[number].parent_of_child
+        child = np.flatnonzero(parents >= 0)
+        child = child[np.argsort(parents[child], kind="stable")]
+        return pd.DataFrame(
+            {
+                "unit": level.group_names[parents[child]],
+                "type": level.labels[parents[child]],
+                "group": child,
+                "name": lower.group_names[child],
+                "cluster": lower.labels[child],
+            }
+        )
+
+    def _below(self, name: str) -> tuple[Posterior, int]:
+        """Return the posterior of the level below a level, and the number of the level."""
+        number = [units.name for units in self.units].index(name)
+        lower: Any = self.level(self.units[number - 1].name) if number else self
+        return lower, number
 
 
 def level_posterior(posterior: Posterior, number: int) -> Posterior:

@@ -9,6 +9,7 @@ from scipy.special import logsumexp, softmax
 
 from mcsquared.arrays import Floats, Int64s
 from mcsquared.corpus import Corpus, Vectors, Words
+from mcsquared.corpus.levels import place_contexts
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
 from mcsquared.families.numerics import as_dense
@@ -209,7 +210,19 @@ def align(posterior: Posterior, corpus: Corpus) -> Corpus:
     contexts unknown to the model are ignored.
     """
     width = posterior.priors.content.n_dimensions
+    if corpus.levels and posterior.units:
+        corpus = with_contexts_placed(posterior, corpus)
     return corpus.aligned_to(posterior.vocabulary, posterior.contexts, width)
+
+
+def with_contexts_placed(posterior: Posterior, corpus: Corpus) -> Corpus:
+    """Return the corpus with every context at the level at which the model has it."""
+    wanted: dict[str | None, list[str]] = {None: list(posterior.contexts)}
+    wanted |= {units.name: list(units.contexts) for units in posterior.units}
+    columns, levels = place_contexts(corpus.contexts, corpus.levels, wanted)
+    placed = corpus.with_contexts(columns)
+    placed.levels = levels
+    return placed
 
 
 def check_names(posterior: Posterior, corpus: Corpus) -> None:

@@ -16,6 +16,7 @@ from mcsquared.corpus import Column, Corpus, Words
 from mcsquared.families import ConjugateFamily
 from mcsquared.model.priors import vector_observations
 from mcsquared.posterior import ParameterDraw, Posterior
+from mcsquared.prediction.levels import average_clusters, log_weights_of_groups
 from mcsquared.prediction.parameters import ModelParameters
 
 BATCH_SIZE = 1 << 22  # entries of the largest array of a batch of groups: 32 MB
@@ -151,7 +152,8 @@ def log_context_given_cluster(
     """Return the log-density of each group's contexts, shape (n_groups, n_clusters + 1).
 
     The context parameters φ are integrated out; the last column is a new cluster. A context that is
-    missing in a group, or in the whole corpus, contributes 0.
+    missing in a group, or in the whole corpus, contributes 0. With levels above groups, the weights
+    of the clusters given the parent of a group, relative to those of an unknown one, are added.
     """
     n_clusters = draw.n_clusters
     labels = posterior.cluster_of_group[draw.index]
@@ -163,6 +165,10 @@ def log_context_given_cluster(
         family = posterior.priors.context_given(name, draw.category_shapes)
         statistics = column_statistics(posterior.contexts[name], family, labels, n_clusters)
         result[column.observed] += family.log_predictive(column.observations(), statistics)
+    log_weights = log_weights_of_groups(posterior, draw, corpus)
+    if log_weights is not None:
+        # `log_cluster_prior` adds the weights of a group of which no parent is known.
+        result += log_weights - np.log(average_clusters(posterior, draw))
     return result
 
 

@@ -29,6 +29,7 @@ from mcsquared.families import ConjugateFamily
 from mcsquared.families.numerics import as_dense, log_standard_gamma
 from mcsquared.posterior import ParameterDraw, Posterior
 from mcsquared.prediction.effects import EffectRows, draw_effect_rows
+from mcsquared.prediction.levels import average_clusters
 
 N_NEW = 20  # auxiliary new clusters per draw: the mean over them is the new-cluster term
 MAX_UNUSED = 40  # maximum number of topics that share the unused weight
@@ -92,11 +93,15 @@ def draw_parameters(
     n_groups, alpha = posterior.n_fitted, draw.alpha
     weight = np.full(n_clusters + n_new, alpha / max(n_new, 1))
     weight[:n_clusters] = groups_in_cluster(posterior, draw) * (n_groups / posterior.n_groups)
+    log_weight = np.log(weight) - np.log(n_groups + alpha)
+    if draw.levels:  # a group of a unit that is not known
+        *known, new = average_clusters(posterior, draw)
+        log_weight = np.log(np.append(known, np.full(n_new, new / max(n_new, 1))))
 
     family = posterior.priors.content
     # Random numbers are drawn in this order: τ, ψ, key, τ of effects.
     return ModelParameters(
-        log_weight_of_cluster=np.log(weight) - np.log(n_groups + alpha),
+        log_weight_of_cluster=log_weight,
         log_topic_given_cluster=draw_log_dirichlet(shape, rng),
         content_parameters=draw_content_parameters(
             family, as_dense(draw.content_statistics), len(unused), rng
