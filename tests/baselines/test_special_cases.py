@@ -1,4 +1,4 @@
-"""Nested DP and DP mixture: against every partition listed, against scikit-learn, against MC2."""
+"""Nested DP, MLC-HDP and DP mixture: against all partitions, scikit-learn and MC2."""
 
 import math
 from collections import Counter, defaultdict
@@ -12,13 +12,15 @@ from sklearn.base import clone
 from sklearn.mixture import BayesianGaussianMixture
 
 from mcsquared import MC2
-from mcsquared.baselines import DPMixture, NestedDP
+from mcsquared.baselines import MLCHDP, DPMixture, NestedDP
 from mcsquared.corpus import Corpus
 from mcsquared.datasets import letters
 from mcsquared.errors import InputError
 from mcsquared.evaluation import adjusted_rand_index
 from mcsquared.families import Categorical, Gaussian
+from tests.samplers.leveled_cases import simulated, two_levels_above
 from tests.statistics.corpora import ALPHA, ETA, V
+from tests.statistics.leveled import TreePosterior
 from tests.statistics.tiny import Posterior, Tiny, canonical, partitions
 
 SHORT = {"n_sweeps": 60, "burn_in": 30, "random_state": 0, "progress": False}
@@ -76,6 +78,57 @@ def test_nested_dp_finds_clusters_of_words_that_are_apart():
     model = NestedDP(**SHORT).fit(Corpus(counts))
     assert adjusted_rand_index(model.labels_, np.repeat([0, 1, 2], 8)) == 1.0
     assert model.perplexity(Corpus(counts), "exact") == pytest.approx(4.0, rel=0.15)
+
+
+def test_mlc_hdp_draws_types_and_clusters_as_often_as_enumeration_says():
+    frame = pd.DataFrame({"a": [2, 2, 0, 0], "b": [0, 0, 2, 1], "unit": list("FFGH")})
+    corpus = Corpus.from_frame(frame, content=["a", "b"], levels="unit")
+    settings = LONG | {"random_state": 0, "progress": False, "alpha": ALPHA, "v": V, "eta": ETA}
+    del settings["sampler"]
+    model = MLCHDP(Categorical(0.5), **settings).fit(corpus)
+    exact = defaultdict(float)
+    for (labels, _), chance in TreePosterior(Tiny(corpus, model.posterior_.priors)).states.items():
+        exact[labels] += chance
+    drawn = zip(
+        model.posterior_.cluster_of_group.tolist(),
+        model.posterior_.units[0].type_of_unit.tolist(),
+        strict=True,
+    )
+    visits = Counter((canonical(clusters), canonical(types)) for clusters, types in drawn)
+    found = {labels: n / visits.total() for labels, n in visits.items()}
+    for side in (0, 1):
+        assert distance(marginal(found, side), marginal(exact, side)) < 0.06
+        assert together(marginal(found, side)) == pytest.approx(
+            together(marginal(exact, side)), abs=0.05
+        )
+
+
+def marginal(table, side):
+    """Return the probabilities of the partitions of the groups (0) or of the units (1)."""
+    result = defaultdict(float)
+    for labels, chance in table.items():
+        result[labels[side]] += chance
+    return result
+
+
+def test_mlc_hdp_finds_types_and_clusters_and_ignores_contexts():
+    corpus, types, clusters = simulated(n_units=20, n_groups=200)
+    model = MLCHDP(**SHORT).fit(corpus)
+    assert adjusted_rand_index(model.posterior_.level("unit").labels, types) == 1.0
+    assert adjusted_rand_index(model.labels_, clusters) > 0.9
+    assert (model.predict(corpus[:20]) == model.labels_[:20]).mean() > 0.9
+    nested = two_levels_above()
+    short = {"n_sweeps": 6, "burn_in": 3, "random_state": 0, "progress": False}
+    found = MLCHDP(**short).fit(nested).posterior_
+    assert not found.contexts
+    assert not any(units.contexts for units in found.units)
+    same = MC2(contexts={}, lam=math.inf, **short).fit(nested).posterior_
+    assert np.array_equal(found.units[1].type_of_unit, same.units[1].type_of_unit)
+
+
+def test_mlc_hdp_without_levels_is_refused():
+    with pytest.raises(InputError, match="a corpus with levels above groups"):
+        MLCHDP().fit(Corpus(np.ones((3, 2), int)))
 
 
 def normal_gamma_mixture(x, alpha, mean, strength, shape, rate):

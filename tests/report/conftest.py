@@ -13,6 +13,7 @@ import mcsquared as mc2
 from tests.posterior.models import make_posterior
 from tests.report.browser import Browser, start_chromium
 from tests.report.models import fitted, hostile_corpus, load
+from tests.samplers.leveled_cases import two_levels_above
 
 
 @pytest.fixture(scope="session")
@@ -63,6 +64,11 @@ class Pages:
         options = {"n_sweeps": 12, "burn_in": 4, "random_state": 0, "progress": False}
         model = mc2.MC2(effects=["place", "year"], **options).fit(corpus)
         mc2.write_report(model, path, corpus=corpus, title="Places")
+
+    def _levels(self, path: Path) -> None:
+        corpus = two_levels_above()
+        model = fitted(corpus, max_topics=None)
+        mc2.write_report(model, path, corpus=corpus, title="Cities in countries")
 
     def _nips(self, path: Path) -> None:
         corpus = load("nips", 150)

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from mcsquared.baselines.lda import LDA
     from mcsquared.baselines.mgctm import MGCTM
     from mcsquared.baselines.nptot import NPTOT
-    from mcsquared.baselines.special_cases import DPMixture, NestedDP
+    from mcsquared.baselines.special_cases import MLCHDP, DPMixture, NestedDP
 
 __all__ = [
     "DMR",
     "HDP",
     "LDA",
     "MGCTM",
+    "MLCHDP",
     "NMF",
     "NPTOT",
     "AffinityPropagation",
@@ -37,7 +38,7 @@ __all__ = [
 ]
 
 _MODULES = {name: name.lower() for name in ("DMR", "HDP", "LDA", "MGCTM", "NPTOT")}
-_MODULES |= dict.fromkeys(("DPMixture", "NestedDP"), "special_cases")
+_MODULES |= dict.fromkeys(("DPMixture", "MLCHDP", "NestedDP"), "special_cases")
 
 
 def __getattr__(name: str) -> object:

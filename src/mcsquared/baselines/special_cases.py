@@ -1,4 +1,4 @@
-"""Special cases of MC2 without contexts or without content (theorem 4 of the paper)."""
+"""Special cases of MC2: without contexts, with and without levels, or without content."""
 
 import math
 from collections.abc import Mapping
@@ -36,6 +36,43 @@ class NestedDP(MC2):
     checkpoint: Any = field(default=None, init=False)
     checkpoint_every: Any = field(default=None, init=False)
     warm_start: bool = field(default=False, init=False)
+
+
+@dataclass(eq=False, repr=False)
+class MLCHDP(NestedDP):
+    """Multi-level clustering hierarchical Dirichlet process (Wulsin, Jensen and Litt 2012).
+
+    The three-level model without contexts: `NestedDP` of a corpus with levels above groups. Every
+    level is clustered, and clusters are shared: a type of units is a mixture of clusters of groups,
+    and a cluster is a mixture of topics. The authors cluster channels (groups) of seizures of
+    patients. Contexts at all levels are ignored; concentrations are resampled.
+
+    ``labels_`` has the cluster of each group, ``posterior_.level(name).labels`` the type of each
+    unit. The remaining parameters, the attributes and the methods are those of `MC2`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"text": ["ants", "bees", "ants"], "country": list("FFG")})
+    >>> corpus = mc2.Corpus.from_frame(rows, "text", levels="country", max_df=1.0)
+    >>> model = mc2.baselines.MLCHDP(n_sweeps=20, burn_in=10, random_state=0).fit(corpus)
+    >>> model.labels_.shape, model.posterior_.level("country").labels.shape
+    ((3,), (2,))
+    """
+
+    sampler: str = field(default="blocked", init=False)
+
+    def fit(self, X: Any, y: Any = None, *, contexts: Any = None) -> Self:
+        """Fit the model to a corpus with levels above groups.
+
+        Parameters
+        ----------
+        X : Corpus
+        y, contexts : ignored
+        """
+        if not isinstance(X, Corpus) or not X.levels:
+            raise InputError("X must be a corpus with levels above groups, got none")
+        return super().fit(X)
 
 
 @dataclass(eq=False, repr=False)

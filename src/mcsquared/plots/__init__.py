@@ -5,6 +5,7 @@ the axes. The colours are safe for colour-blind readers.
 """
 
 from mcsquared.plots.clusters import cluster_map, cluster_topics, coclustering, compare
+from mcsquared.plots.levels import type_clusters
 from mcsquared.plots.topics import context_of_cluster, topic_images, topic_over_context, topic_words
 from mcsquared.plots.traces import trace
 
@@ -18,4 +19,5 @@ __all__ = [
     "topic_over_context",
     "topic_words",
     "trace",
+    "type_clusters",
 ]

@@ -2,11 +2,13 @@
 
 import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from mcsquared.arrays import Floats, Int64s
+from mcsquared.families import ConjugateFamily
 from mcsquared.gamma import Gamma
 from mcsquared.markup import plural, shorten
 from mcsquared.model.parameters import DECLARED
@@ -46,10 +48,22 @@ def key_figures(posterior: Posterior, unit: str) -> list[dict[str, str]]:
         (unit, int(posterior.tokens_per_group.sum()), content),
         ("clusters", posterior.n_clusters, f"consensus; {counts['clusters']}"),
         ("topics", posterior.n_shown_topics, _note_on_topics(posterior, counts["topics"])),
+        *(
+            (units.name, len(units.unit_names), _note_on_types(posterior, units.name))
+            for units in posterior.units
+        ),
         ("contexts", len(posterior.contexts), contexts),
         ("draws kept", posterior.n_draws, chains),
     ]
-    return [{"label": label, "value": f"{value:,}", "note": note} for label, value, note in rows]
+    return [
+        {"label": shorten(label, 40), "value": f"{value:,}", "note": note}
+        for label, value, note in rows
+    ]
+
+
+def _note_on_types(posterior: Posterior, level: str) -> str:
+    types = posterior.level(level)
+    return f"{plural(types.n_clusters, 'type')}; {_range(_counts(types)['clusters'])}"
 
 
 def _note_on_topics(posterior: Posterior, in_draws: str) -> str:
@@ -235,8 +249,10 @@ def model_sentences(posterior: Posterior) -> list[str]:
             "Each group has its own mixture of topics, which varies around that of its cluster "
             f"(λ = {mean:.3g}, {learned}; larger values mean less variation)."
         )
-    contexts = posterior.priors.contexts.items()
-    families = [f"{shorten(name, 80)} ({type(family).__name__})" for name, family in contexts]
+    levels = [
+        f" Contexts of the level {shorten(name, 80)}: {_families(level.contexts)}."
+        for name, level in posterior.priors.levels.items()
+    ]
     trace = posterior.trace
     seconds = trace["seconds"].sum() if "seconds" in trace else math.nan
     time = f", {seconds:,.0f} s of sampling" if math.isfinite(seconds) else ""
@@ -244,9 +260,14 @@ def model_sentences(posterior: Posterior) -> list[str]:
     content = type(posterior.priors.content).__name__
     return [
         mixture,
-        f"Content: {content}. Contexts: {', '.join(families) or 'none'}.",
+        f"Content: {content}. Contexts: {_families(posterior.priors.contexts)}.{''.join(levels)}",
         f"{n_sweeps:,} sweeps per chain, seed {posterior.seed}{time}.",
     ]
+
+
+def _families(contexts: Mapping[str, ConjugateFamily]) -> str:
+    found = [f"{shorten(name, 80)} ({type(family).__name__})" for name, family in contexts.items()]
+    return ", ".join(found) or "none"
 
 
 def relevance_data(posterior: Posterior) -> dict[str, Any]:

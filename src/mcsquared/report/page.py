@@ -40,6 +40,7 @@ from mcsquared.report.groups import (
     typical_groups,
 )
 from mcsquared.report.layout import cluster_discs, disc_colours
+from mcsquared.report.levels import level_data
 from mcsquared.report.overview import (
     checks,
     diagnostic_data,
@@ -74,6 +75,7 @@ _SCRIPTS = (
         "lists",
         "map",
         "mapview",
+        "levels",
     ),  # shared parts
     *(
         "overview",
@@ -222,6 +224,7 @@ def report_data(
         "contexts": [
             context_data(posterior, name, groups, topics_of_group) for name in posterior.contexts
         ],
+        "levels": level_data(posterior, groups),
         "relevance": relevance_data(posterior),
         "hierarchy": hierarchy_data(posterior),
         "topic_positions": topic_positions(posterior),

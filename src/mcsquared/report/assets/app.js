@@ -2,7 +2,8 @@
 
 const TABS = [
   ['overview', 'Overview', overviewView], ['map', 'Map', mapView], ['clusters', 'Clusters', clustersView],
-  ['topics', 'Topics', topicsView], ['groups', 'Groups', groupsView], ['diagnostics', 'Diagnostics', diagnosticsView],
+  ['topics', 'Topics', topicsView], ['groups', 'Groups', groupsView],
+  ...levels.map((level) => [`level${level.number}`, capitalised(level.name), (args) => levelView(level, args)]), ['diagnostics', 'Diagnostics', diagnosticsView],
   ...(effects.some(Boolean) ? [['effects', 'Effects', effectsView]] : []), ...(hierarchies.clusters || hierarchies.topics ? [['hierarchy', 'Hierarchy', hierarchyView]] : []),
 ];
 const VIEWS = { ...Object.fromEntries(TABS.map(([name, , view]) => [name, view])), words: wordView, values: valueView, search: searchView };
@@ -63,7 +64,7 @@ function setUpTheme() {
 
 function setUpKeys(toggleTheme) {
   const dialog = document.getElementById('keys');
-  const keys = [['/', 'search'], ['1 to 6', 'sections'], ['[  ]', 'previous and next cluster or topic'], ['↑ ↓ Enter', 'select and open list entries'], ['arrows, + − 0', 'map: select groups, zoom, reset'], ['d', 'dark or light theme'], ['?', 'keyboard shortcuts'], ['Esc', 'close']];
+  const keys = [['/', 'search'], [`1 to ${Math.min(9, TABS.length)}`, 'sections'], ['[  ]', 'previous and next cluster or topic'], ['↑ ↓ Enter', 'select and open list entries'], ['arrows, + − 0', 'map: select groups, zoom, reset'], ['d', 'dark or light theme'], ['?', 'keyboard shortcuts'], ['Esc', 'close']];
   dialog.append(h('h3', {}, 'Keyboard shortcuts'), h('dl', { class: 'values' }, keys.map(([key, text]) => [h('dt', {}, h('kbd', {}, key)), h('dd', {}, text)])),
     h('form', { method: 'dialog' }, h('button', { type: 'submit' }, 'Close')));
   // The content security policy forbids form submission, so the button closes the dialog itself.
@@ -76,7 +77,7 @@ function setUpKeys(toggleTheme) {
     if (event.key === '/') { event.preventDefault(); document.getElementById('search').focus(); }
     else if (event.key === '?') help();
     else if (event.key === 'd') toggleTheme();
-    else if (/^[1-6]$/.test(event.key)) window.location.hash = `#/${TABS[Number(event.key) - 1][0]}`;
+    else if (/^[1-9]$/.test(event.key) && TABS[Number(event.key) - 1]) window.location.hash = `#/${TABS[Number(event.key) - 1][0]}`;
     else if (event.key === '[' || event.key === ']') {
       const link = [...main.querySelectorAll('.step')].find((one) => one.dataset.key === event.key);
       if (link) window.location.hash = link.getAttribute('href');

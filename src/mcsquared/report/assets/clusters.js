@@ -57,7 +57,7 @@ function masterDetail({ name, title, intro, items, sorts, row, rowHeight, detail
 }
 
 function stepLinks(name, id, n) {
-  const one = (to, text, key) => h('a', { class: 'step', href: address(name, to), 'aria-label': `${text} (${key})`, 'data-key': key, title: `${text}: ${key}` }, key === '[' ? '‹' : '›');
+  const one = (to, text, key) => h('a', { class: 'step', href: address(...name.split('/'), to), 'aria-label': `${text} (${key})`, 'data-key': key, title: `${text}: ${key}` }, key === '[' ? '‹' : '›');
   return h('span', { class: 'steps' }, id > 0 && one(id - 1, 'Previous', '['), id < n - 1 && one(id + 1, 'Next', ']'));
 }
 
@@ -125,7 +125,7 @@ function clusterDetail(k) {
           label: topicLink(m), value: share, low, high, colour: clusterColour(k), title: `${percent(share)}; ${percent(low)} to ${percent(high)} in the draws`,
         })))),
       contentOfCluster(k),
-      contexts.map((_, c) => contextBlock(c, 'cluster', k, clusterColour(k))),
+      contexts.map((context) => contextBlock(context, 'cluster', k, clusterColour(k))),
       card('Typical groups', groups.groupShares ? 'Groups with high confidence and the topics of the cluster.' : 'Groups with the highest confidence, longest first.', h('ol', { class: 'plain' }, typical.map(([j, score]) => h('li', {}, groupRow(j, percent(score)))))),
       card('Overlapping clusters', overlap.length ? 'Probability that a group of each shares a cluster with a group of this one.' : null,
         overlap.length ? bars(overlap.map(([other, share]) => ({ label: clusterLink(other), value: share, colour: clusterColour(other) })), { largest: 1 })

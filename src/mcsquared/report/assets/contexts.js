@@ -1,6 +1,6 @@
-// Contexts: distributions in a cluster or a topic, and the values of a group.
+// Contexts: distributions in a cluster, a topic or a type of units, and the values of a group or a unit.
 
-const AXES = { cluster: 'by_cluster', topic: 'by_topic' };
+const AXES = { cluster: 'by_cluster', topic: 'by_topic', type: 'by_cluster' };
 
 function shortlistRows(context, of, id, byDistinctness) {
   const list = context[AXES[of]];
@@ -15,16 +15,16 @@ function shortlistRows(context, of, id, byDistinctness) {
   return rows.filter((row) => !byDistinctness || row.gain > 0).slice(0, 10);
 }
 
-function valueLink(c, value) {
-  return h('a', { class: 'link', href: address('values', c, value) }, contexts[c].categories[value]);
+// Values of the contexts of groups have pages.
+function valueLink(context, value, options = { class: 'link' }, text = context.categories[value]) {
+  return context.number === undefined ? h('span', options, text) : h('a', { ...options, href: address('values', context.number, value) }, text);
 }
 
-function categoryBars(c, of, id, colour) {
-  const context = contexts[c];
+function categoryBars(context, of, id, colour) {
   const holder = h('div', {});
   const show = (distinct) => holder.replaceChildren(bars(
     shortlistRows(context, of, id, distinct).map((row) => ({
-      label: valueLink(c, row.value),
+      label: valueLink(context, row.value),
       value: row.share,
       mark: row.overall,
       colour,
@@ -44,7 +44,7 @@ function categoryBars(c, of, id, colour) {
 function observedColumns(context, k) {
   if (context.table !== 'curve' || !context.range || !context.values) return null;
   const [low, high] = context.range;
-  const found = groupsOfCluster(k).map((j) => context.values[j]).filter(Number.isFinite);
+  const found = context.members(k).map((j) => context.values[j]).filter(Number.isFinite);
   if (found.length < 2 || !(high > low)) return null;
   const byOne = context.whole && high - low < 40;
   const n = byOne ? Math.round(high - low) + 1 : 20;
@@ -68,10 +68,10 @@ function overChart(context, m) {
   ];
 }
 
-function contextBlock(c, of, id, colour) {
-  const context = contexts[c];
+function contextBlock(context, of, id, colour) {
+  const ofAll = of === 'type' ? 'all types' : 'all clusters';
   const title = h('h3', {}, context.name);
-  const missing = of === 'cluster' ? context.missingInCluster[id] : 0;
+  const missing = of !== 'topic' ? context.missingInCluster[id] : 0;
   const parts = [];
   const block = h('section', { class: 'card context' }, title);
   if (!context.table) {
@@ -79,7 +79,7 @@ function contextBlock(c, of, id, colour) {
     return block;
   }
   if (context.table === 'categories') {
-    parts.push(...categoryBars(c, of, id, colour), h('p', { class: 'note' }, 'Line: share in all clusters.'));
+    parts.push(...categoryBars(context, of, id, colour), h('p', { class: 'note' }, `Line: share in ${ofAll}.`));
   } else if (context.table === 'vector') {
     const w = context.width;
     const rows = context[AXES[of]];
@@ -89,10 +89,10 @@ function contextBlock(c, of, id, colour) {
       context.overall.subarray(0, w), context.overall.subarray(w, 2 * w), colour, `${context.name}: mean of each dimension`));
   } else {
     const n = context.points.length;
-    const mean = context[`${of}_mean`][id];
+    const mean = context[of === 'topic' ? 'topic_mean' : 'cluster_mean'][id];
     title.append(h('span', { class: 'soft' }, ` mean ${formatValue(context, mean)}`));
     const steps = context.table === 'counts' && n <= 60;
-    const columns = of === 'cluster' ? observedColumns(context, id) : null;
+    const columns = of !== 'topic' ? observedColumns(context, id) : null;
     const distribution = () => [curves(context.points, [
       { values: context.overall, colour: 'var(--soft)', faint: true },
       { values: context[AXES[of]].subarray(id * n, (id + 1) * n), colour },
@@ -102,7 +102,7 @@ function contextBlock(c, of, id, colour) {
       steps,
       columns,
       range: context.range && [context.range[0] - 0.04 * (context.range[1] - context.range[0]), context.range[1] + 0.04 * (context.range[1] - context.range[0])],
-    }), h('p', { class: 'note' }, `${columns ? 'Bars: observed values. Line: model. ' : ''}${steps ? 'Grey: all clusters.' : 'Dashed: all clusters.'}`)];
+    }), h('p', { class: 'note' }, `${columns ? 'Bars: observed values. Line: model. ' : ''}${steps ? 'Grey' : 'Dashed'}: ${ofAll}.`)];
     if (of === 'topic' && context.over) {
       const holder = h('div', {});
       const show = (key) => holder.replaceChildren(...(key === 'share' ? overChart(context, id) : distribution()));
@@ -110,7 +110,7 @@ function contextBlock(c, of, id, colour) {
       parts.push(switcher('Chart', [['share', `share by ${context.name}`], ['distribution', 'distribution']], 'share', show), holder);
     } else parts.push(...distribution());
   }
-  if (missing > 0) parts.push(h('p', { class: 'note' }, meter(missing, `missing in ${percent(missing)}`), ` missing in ${percent(missing)} of these groups`));
+  if (missing > 0) parts.push(h('p', { class: 'note' }, meter(missing, `missing in ${percent(missing)}`), ` missing in ${percent(missing)} of these ${of === 'type' ? 'units' : 'groups'}`));
   block.append(...parts.filter(Boolean));
   return block;
 }
@@ -133,16 +133,15 @@ function missingnessMap() {
       }))))));
 }
 
-function groupValue(c, j) {
-  const context = contexts[c];
+function groupValue(context, j) {
   if (context.kind === 'bag' && !context.items) return 'too many values for this report';
   if (context.categories) {
     const found = valuesOf(context, j);
     if (!found.length) return h('span', { class: 'soft' }, 'missing');
-    return found.map((value) => h('a', { class: 'chip', href: address('values', c, value) }, context.categories[value]));
+    return found.map((value) => valueLink(context, value, { class: 'chip' }));
   }
   if (context.kind === 'vector') {
-    const w = context.values.length / groups.n;
+    const w = context.values.length / context.n;
     const row = Array.from(context.values.subarray(j * w, (j + 1) * w));
     if (row.some((x) => !Number.isFinite(x))) return h('span', { class: 'soft' }, 'missing');
     return row.slice(0, 12).map((x) => formatNumber(x)).join(', ') + (w > 12 ? ', …' : '');
@@ -150,11 +149,10 @@ function groupValue(c, j) {
   const x = context.values[j];
   if (!Number.isFinite(x)) return h('span', { class: 'soft' }, 'missing');
   const text = formatValue(context, x);
-  const value = distinctValues(context)?.index.get(text);
-  return value === undefined ? text : h('a', { href: address('values', c, value) }, text);
+  const value = context.number === undefined ? undefined : distinctValues(context)?.index.get(text);
+  return value === undefined ? text : valueLink(context, value, {}, text);
 }
 
-function groupContexts(j) {
-  if (!contexts.length) return null;
-  return h('dl', { class: 'values' }, contexts.map((context, c) => [h('dt', {}, context.name), h('dd', {}, groupValue(c, j))]));
+function contextValues(found, j) {
+  return h('dl', { class: 'values' }, found.map((context) => [h('dt', {}, context.name), h('dd', {}, groupValue(context, j))]));
 }

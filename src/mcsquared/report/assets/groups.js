@@ -60,7 +60,7 @@ function groupDetail(j) {
   const similar = groups.groupShares ? similarGroups(j, 8) : [];
   return h('article', {},
     h('header', { class: 'detail-head' }, h('h3', { class: 'big' }, groupName(j)),
-      h('p', { class: 'note' }, h('span', { title: 'starting from 0' }, `row ${number} of the data`), ` · ${formatInteger(groups.tokens[j])} ${page.content.unit} · `, h('a', { href: address('map', j) }, 'show on the map'))),
+      h('p', { class: 'note' }, h('span', { title: 'starting from 0' }, `row ${number} of the data`), ` · ${formatInteger(groups.tokens[j])} ${page.content.unit} · `, h('a', { href: address('map', j) }, 'show on the map'), parentsOf(levels[0], j))),
     documentCard(j, topicRows),
     columns(
       h('section', { class: 'card' }, h('h3', {}, 'Cluster'), h('p', {}, clusterLink(k)),
@@ -68,7 +68,7 @@ function groupDetail(j) {
         h('p', { class: 'note' }, meter(confidence, `confidence ${percent(confidence)}`), ` shares a cluster with another group of this cluster with probability ${percent(confidence)}`),
         choices.length > 1 && [h('h4', {}, 'Probability of each cluster'), bars(choices.map(([c, share]) => ({ label: clusterLink(c), value: share, colour: clusterColour(c) })), { largest: 1 })]),
       card('Topics', `${groups.groupShares ? 'Share of its content' : 'Topics of its clusters'}${topicRows.length < topics.n ? `, the ${topicRows.length} largest` : ''}.`, bars(topicRows)),
-      contexts.length > 0 && card('Contexts', null, groupContexts(j)),
+      contexts.length > 0 && card('Contexts', null, contextValues(contexts, j)),
       similar.length > 0 && card('Similar groups', 'Same cluster, similar topics.', h('ol', { class: 'plain' }, similar.map(([other]) => h('li', {}, groupRow(other, percent(groups.confidence[other] / 255))))))));
 }
 

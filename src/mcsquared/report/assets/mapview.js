@@ -62,8 +62,8 @@ function groupSummary(j) {
   const k = groups.cluster[j];
   const rows = [h('div', { class: 'tip-title' }, groupName(j)),
     h('div', {}, dot(k), `Cluster ${clusterName(k)}, confidence ${percent(groups.confidence[j] / 255)}`)];
-  contexts.slice(0, 4).forEach((context, c) => {
-    const value = groupValue(c, j);
+  contexts.slice(0, 4).forEach((context) => {
+    const value = groupValue(context, j);
     const text = value instanceof Node ? value.textContent : Array.isArray(value) ? value.slice(0, 5).map((v) => v.textContent).join(', ') + (value.length > 5 ? ', …' : '') : String(value);
     rows.push(h('div', { class: 'soft' }, `${context.name}: ${text}`));
   });

@@ -39,6 +39,10 @@ function searchAll(query, limit) {
   add('Topics', topicHits.map((m) => ({ href: address('topics', m), text: `Topic ${topicName(m)}`, mark: topicGlyph(m, 18), note: percent(topics.share[m]) })));
   const groupHits = findNames(groupIndex(), query, limit);
   add('Groups', groupHits.map((j) => ({ href: address('groups', j), text: groupName(j), mark: dot(groups.cluster[j]), note: `cluster ${groups.cluster[j]}` })));
+  for (const level of levels) {
+    const hits = findNames(lowered(level.names), query, limit);
+    add(level.name, hits.map((u) => ({ href: levelAddress(level, 'units', u), text: level.names[u], mark: typeDot(level.type[u]), note: `type ${level.type[u]}` })));
+  }
   if (words) {
     const wordHits = findNames(lowered(words.vocabulary), query, limit * 4).slice(0, limit);
     add('Words', wordHits.map((w) => ({ href: address('words', w), text: words.vocabulary[w], mark: null, note: `${formatInteger(words.frequency[w])} times` })));

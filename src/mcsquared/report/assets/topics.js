@@ -102,7 +102,7 @@ function topicDetail(m) {
       card('Clusters', 'Distribution of the topic over clusters. In brackets: its share of the cluster.', bars(topics.clusters[m].slice(0, 10).map(([k, part, share]) => ({
         label: clusterLink(k), value: part, colour: clusterColour(k), text: `${percent(part)} (${percent(share)})`, title: `${percent(part)} of this topic is in cluster ${k}; it makes up ${percent(share)} of the cluster`,
       })))),
-      contexts.map((_, c) => contextBlock(c, 'topic', m, 'var(--accent)')),
+      contexts.map((context) => contextBlock(context, 'topic', m, 'var(--accent)')),
       card('Typical groups', groups.groupShares ? 'Groups with the largest share of the topic.' : 'Groups in the clusters with the largest share of the topic.',
         h('ol', { class: 'plain' }, topics.typical[m].map(([j, score]) => h('li', {}, groupRow(j, percent(score))))))));
 }
