@@ -156,7 +156,7 @@ def fit(
     long: str | None = Option(
         None,
         metavar="GROUP",
-        help="Column of the group, in a file with one row per token or member of a group.",
+        help="Column of the group, in a file with one row per token.",
     ),
     value: list[str] | None = Option(
         None,

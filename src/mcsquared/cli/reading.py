@@ -23,7 +23,7 @@ from mcsquared.fitting.disk import folder_batches
 # Keys of `Posterior.source`, which records how the training file was read.
 _TEXT_KEY = "text"
 _SEPARATOR_KEY = "separator:"
-_GROUP_KEY, _VALUE_KEY = "group", "value"  # of a file with one row per member of a group
+_GROUP_KEY, _VALUE_KEY = "group", "value"  # of a file with one row per token
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class FileOptions:
     memory: str = "2GB"  # memory limit for a folder
     words: Mapping[str, Any] = field(default_factory=dict)  # arguments of `Corpus.from_texts`
     separator: str | None = None  # of the fields of a CSV file; None: detected
-    group: str | None = None  # column of the groups of a file with one row per member
+    group: str | None = None  # column of the groups of a file with one row per token
     value: tuple[str, ...] = ()  # columns of the words or numbers of such a file
     levels: tuple[str, ...] = ()  # columns of the levels above groups, the lowest first
     level_contexts: tuple[str, ...] = ()  # LEVEL=FILE[:COLUMNS]

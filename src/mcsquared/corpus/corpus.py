@@ -49,8 +49,8 @@ class Corpus(ContentSizes):
     notes : list of str
         Notes on how the data were read, one sentence each.
     dropped_words, dropped_tokens : int
-        Number of distinct words that were dropped, by frequency or because they are not in a given
-        vocabulary, and of their occurrences.
+        Numbers of distinct words that were dropped (by frequency, or because they are not in a
+        given vocabulary) and of their tokens.
 
     Examples
     --------
@@ -127,11 +127,11 @@ class Corpus(ContentSizes):
             Count only these words, such as those of a model.
         **vectorizer
             Arguments of ``CountVectorizer``. Defaults: lower case, words of two or more letters
-            ("don't" is one word), ``min_df=2`` above 100 texts, ``max_df=0.5``, and above 100
-            texts no function words of their language (``stop_words="auto"``; a list, a language
-            such as "german", or None). ``ngrams=2`` counts pairs of words as well,
-            ``keep=["hashtags", "emojis"]`` keeps these. `notes` reports dropped words. A model
-            splits new texts in the same way.
+            ("don't" is one word), ``max_df=0.5`` and, above 100 texts, ``min_df=2`` and
+            ``stop_words="auto"``, which drops the function words of the texts' language
+            (alternatives: a list, a language such as "german", or None). ``ngrams=2`` counts pairs
+            of words as well, and ``keep`` may list "hashtags" and "emojis". `notes` reports dropped
+            words. A model splits new texts in the same way.
 
         Examples
         --------
@@ -213,12 +213,12 @@ class Corpus(ContentSizes):
         table = frames.table_of(frame)
         found, columns, names = frames.corpus_parts(table, text, contexts, *options)
         above, columns, notes = levels_of_table(table, levels, level_contexts, columns)
-        corpus = cls._noted(found, columns, names, [*table.notes, *notes])
+        corpus = cls._with_notes(found, columns, names, [*table.notes, *notes])
         corpus.levels = above
         return corpus
 
     @classmethod
-    def _noted(cls, content: Any, contexts: Any, names: Any, notes: list[str]) -> "Corpus":
+    def _with_notes(cls, content: Any, contexts: Any, names: Any, notes: list[str]) -> "Corpus":
         corpus = cls(content, contexts, names)
         corpus.notes = [*notes, *corpus.notes]
         return corpus
@@ -235,12 +235,12 @@ class Corpus(ContentSizes):
         bags: Mapping[str, str | None] | Sequence[str] | None = None,
         **vectorizer: Any,
     ) -> "Corpus":
-        """Return a corpus from a frame with one row per token, or per member of a group.
+        """Return a corpus from a frame with one row per token: a word, a vector or a text.
 
         Parameters
         ----------
         group : str
-            Column of the group of each row.
+            Column that names the group of each row.
         value, text : str or list of str, optional
             Column of words, one per row; columns of numbers, one vector per row; or column of
             texts, which are joined.
@@ -256,7 +256,7 @@ class Corpus(ContentSizes):
         from mcsquared.corpus.sources.long import long_parts
 
         columns = (group, value, text, contexts, bags)
-        return cls._noted(*long_parts(frames.table_of(frame), *columns, vectorizer))
+        return cls._with_notes(*long_parts(frames.table_of(frame), *columns, vectorizer))
 
     @classmethod
     def read(

@@ -196,7 +196,7 @@ class ConjugateFamily(FamilyTraits, ABC):
         return result + self.log_base(x)[:, None]
 
     def log_marginal(self, stats: Floats | Integers) -> Floats:
-        """Return the log marginal likelihood of the data behind ``stats`` (..., n_stats): (...).
+        """Return the log marginal likelihood of data with statistics (..., n_stats): float64 (...).
 
         The base measure is not included: add ``log_base(x).sum()`` for the density of the data.
 
@@ -289,7 +289,7 @@ class ConjugateFamily(FamilyTraits, ABC):
         raise self._missing("log_likelihood")
 
     def natural_parameters(self, parameters: Floats) -> Floats:
-        """Return the parameters as factors of the statistics.
+        """Return the natural parameters, the coefficients of the statistics.
 
             log F(x | φ)  =  T(x) · natural(φ) + log h(x)
 
@@ -356,9 +356,9 @@ class ConjugateFamily(FamilyTraits, ABC):
                 f"the fields of the family {cls.name!r} are invalid: {error}"
             ) from None
 
-    def _chunks(self, x: Any, entries_each: int) -> Iterator[slice]:
+    def _chunks(self, x: Any, entries_per_observation: int) -> Iterator[slice]:
         """Split the observations into chunks that depend on sizes alone, never on threads."""
-        step = max(1, _ENTRIES_PER_CHUNK // max(1, entries_each))
+        step = max(1, _ENTRIES_PER_CHUNK // max(1, entries_per_observation))
         for first in range(0, n_observations(x), step):
             yield slice(first, first + step)
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.errors import InputError, import_optional
+from mcsquared.markup import shorten
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.tables import top_words
 
@@ -60,9 +61,7 @@ def label_text(text: Any, limit: int = 28) -> str:
     >>> label_text("a  name that does not end", 12)
     'a name that…'
     """
-    line = " ".join(str(text).split())
-    line = line if len(line) <= limit else line[: limit - 1] + "…"
-    return line.replace("$", r"\$")
+    return shorten(" ".join(str(text).split()), limit).replace("$", r"\$")
 
 
 def topic_labels(posterior: Posterior, topics: Iterable[int], n_words: int = 3) -> list[str]:

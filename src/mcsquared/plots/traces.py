@@ -22,7 +22,7 @@ AXIS_LABELS = {
 
 
 def trace(model: Any, scalar: str = "log_joint", *, ax: Axes | None = None) -> Axes:
-    """Plot a scalar against the sweep, one line per chain, with burn-in shaded.
+    """Plot a scalar against the number of the sweep, one line per chain, with burn-in shaded.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _GRID_POINTS = 101
 _POINTS_PER_STEP = 9  # averaged around each grid point, so that narrow peaks are not missed
-_MAX_COUNTS = 1000
+_MAX_COUNT = 1000  # up to here, the grid contains every integer
 
 
 def context_of(posterior: Posterior, name: str) -> tuple[Column, ConjugateFamily]:
@@ -45,7 +45,7 @@ def context_display(posterior: Posterior, name: str) -> str | None:
 
 
 def context_statistics(posterior: Posterior, name: str) -> Floats:
-    """Return the statistics of a context's observed values in each consensus cluster."""
+    """Return a context's statistics in the consensus clusters: float64 (n_clusters, n_stats)."""
     column, family = context_of(posterior, name)
     return family.statistics_by_cluster(
         column.observations(), posterior.labels[column.observed], posterior.n_clusters
@@ -55,7 +55,7 @@ def context_statistics(posterior: Posterior, name: str) -> Floats:
 def topic_given_context(posterior: Posterior, name: str, value: Any) -> pd.DataFrame:
     """Return the topic probabilities of a group given one context.
 
-    p(m | x)  ∝  Σ_c p(c) p(x | c) τ_cm over the clusters c, with p(c) their share of the groups.
+    p(m | x)  ∝  Σ_k p(k) p(x | k) τ_km over the clusters k, with p(k) their share of the groups.
     """
     import pandas as pd
 
@@ -130,10 +130,10 @@ def _number_grid(column: Column) -> Floats:
 
 
 def _counts_grid(column: Column) -> Floats:
-    """Return at most 1,000 integers from 0 to about twice the largest observation."""
+    """Return integers from 0 to about twice the largest observation, all or 101 of them."""
     seen = column.observations()
     last = np.ceil(2.0 * (seen.max() if len(seen) else 1.0)) + 10.0
-    if last <= _MAX_COUNTS:
+    if last <= _MAX_COUNT:
         return np.arange(last + 1.0)
     return np.unique(np.round(np.linspace(0.0, last, _GRID_POINTS)))
 

@@ -27,7 +27,7 @@ _N_CANDIDATES = 12  # words or items considered for a name
 _MIN_SHARE, _MIN_LIFT = 0.5, 1.2
 _MIN_SECOND_SHARE = 0.2  # of the groups, for further words of a name
 _MIN_DEVIATION = 0.5  # of a low or high mean from the overall mean, in standard deviations
-_MAX_NARROW = 0.5  # standard deviation of a narrow cluster, in standard deviations of all groups
+_MAX_NARROW_SD = 0.5  # standard deviation of a narrow cluster, in standard deviations of all groups
 _WORDLIKE = re.compile(r"[^\W\d_]{2,}([-'’ _][^\W\d_]+)*")
 
 
@@ -81,7 +81,7 @@ class TopicWords:
         self.readable = bool(np.mean(wordlike) > 0.6) if wordlike else False
 
     def relevant(self, probability: Floats, r: float, limit: int) -> Int64s:
-        """Return the words with the largest r ln p(w) + (1 − r) ln (p(w) / overall(w))."""
+        """Return indices of the words with the largest r ln p + (1 − r) ln (p / overall)."""
         if len(probability) == 0:
             return np.zeros(0, np.int64)
         log_p = np.log(np.maximum(probability, 1e-300))
@@ -101,7 +101,7 @@ class TopicWords:
         """Return relevant words without a common stem, for a name; none if words are codes."""
         if not self.readable:
             return []
-        return _without_stems(
+        return _one_per_stem(
             self.texts(self.relevant(probability, NAMING_RELEVANCE, _N_CANDIDATES))
         )
 
@@ -153,26 +153,26 @@ def _word_phrases(
         value = [] if common else contexts[k][:1]
         if not common and not value:
             common = frequent
-        result.append(value + _without_stems(words.texts([*common, *other][:_N_CANDIDATES])))
+        result.append(value + _one_per_stem(words.texts([*common, *other][:_N_CANDIDATES])))
     return result
 
 
 def _ranked(items: Int32s, share: Floats, overall: Floats) -> tuple[list[int], ...]:
-    """Return items that most groups have and more than elsewhere, other lifted ones, and the rest.
+    """Return the items of most groups that are more common than overall, others that are, the rest.
 
     ``share`` is the share of a cluster's groups with each item. The rest are items of most groups
-    that are as common elsewhere.
+    that are as common overall.
     """
     lifted = share >= _MIN_LIFT * overall
     gain = share * np.log(np.maximum(share, 1e-300) / np.maximum(overall, 1e-300))
     order = np.lexsort((items, -gain))
     common = share >= _MIN_SHARE
-    kinds = (common & lifted, ~common & lifted & (share >= _MIN_SECOND_SHARE), common & ~lifted)
-    return tuple([int(items[i]) for i in order if kind[i]] for kind in kinds)
+    selected = (common & lifted, ~common & lifted & (share >= _MIN_SECOND_SHARE), common & ~lifted)
+    return tuple([int(items[i]) for i in order if mask[i]] for mask in selected)
 
 
-def _without_stems(words: list[str]) -> list[str]:
-    """Return the words without those that share a stem with an earlier one."""
+def _one_per_stem(words: list[str]) -> list[str]:
+    """Return the words, less those that share a stem with an earlier one."""
     chosen: list[str] = []
     for word in words:
         if not any(_same_stem(word, other) for other in chosen):
@@ -192,7 +192,10 @@ def _first_bag(posterior: Posterior) -> str | None:
 
 
 def _items_of_topics(column: Column, table: Floats, weight: Int64s) -> list[list[str]]:
-    """Return the items that distinguish each column of a table from the mean of all columns."""
+    """Return the items that distinguish each topic from the mean of all topics.
+
+    ``table`` has a row per item and a column per topic.
+    """
     overall = np.maximum(table @ (weight / max(weight.sum(), 1)), 1e-300)
     gain = table * np.log(np.maximum(table, 1e-300) / overall[:, None])
     best = np.argsort(-gain, axis=0, kind="stable")[:N_PHRASES].T
@@ -205,7 +208,11 @@ def _items_of_topics(column: Column, table: Floats, weight: Int64s) -> list[list
 
 
 def _context_phrases(posterior: Posterior, majority: bool) -> list[list[str]]:
-    """Return phrases about the contexts of each cluster: items of a bag, or all others."""
+    """Return phrases about the contexts of each cluster.
+
+    If there are bags, only the first context with a phrase is used, bags first. With ``majority``,
+    phrases contain only values that most groups of the cluster have.
+    """
     columns = sorted(posterior.contexts.items(), key=lambda pair: pair[1].kind != "bag")
     has_bag = bool(columns) and columns[0][1].kind == "bag"
     result: list[list[str]] = [[] for _ in range(posterior.n_clusters)]
@@ -235,8 +242,8 @@ def _phrases(posterior: Posterior, name: str, column: Column, majority: bool) ->
 def _common_values(posterior: Posterior, column: Column, majority: bool) -> list[list[str]]:
     """Return the items of a bag that characterise each cluster, those of most groups first."""
     items, n_groups = common_items(posterior.labels, column.values, _N_CANDIDATES)
-    occurs = np.bincount(column.values.indices, minlength=column.values.shape[1])
-    overall = occurs / max(posterior.n_groups, 1)
+    n_with_item = np.bincount(column.values.indices, minlength=column.values.shape[1])
+    overall = n_with_item / max(posterior.n_groups, 1)
     names: Any = column.categories
     result = []
     for row, number, size in zip(items, n_groups, np.bincount(posterior.labels), strict=True):
@@ -268,7 +275,7 @@ def _number_phrases(posterior: Posterior, column: Column, name: str) -> list[str
     counts = np.maximum(np.bincount(labels, minlength=n_clusters), 1)
     means = np.bincount(labels, values - values.mean(), n_clusters) / counts
     residual = np.square(values - values.mean() - means[labels])
-    narrow = np.bincount(labels, residual, n_clusters) < counts * np.square(_MAX_NARROW * sd)
+    narrow = np.bincount(labels, residual, n_clusters) < counts * np.square(_MAX_NARROW_SD * sd)
     phrases = []
     for mean, is_narrow in zip(means, narrow, strict=True):
         if abs(mean) >= _MIN_DEVIATION * sd:

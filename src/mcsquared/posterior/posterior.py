@@ -195,8 +195,9 @@ class Posterior(RepresentativeTopics, ContextRelevance, ContextEffects, UpperLev
     def unsettled(self) -> pd.DataFrame:
         """Return the groups without a clear cluster, with the clusters they may belong to.
 
-        No cluster has half of such a group's probability, nor does it share its cluster with the
-        same groups in half of the draws; `labels` has its most probable cluster.
+        All their clusters have probabilities below one half, and on average they share a cluster
+        with another group of their cluster with probability below one half. `labels` has the most
+        probable cluster.
         One row per group and candidate, the most probable first: group, name, cluster, probability.
 
         Examples
@@ -251,7 +252,7 @@ class Posterior(RepresentativeTopics, ContextRelevance, ContextEffects, UpperLev
         self.codocument = count_pairs(counts, tables.top_words(self, N_TOP_WORDS))
 
     def attach_content(self, corpus: Corpus) -> None:
-        """Summarise the content of each cluster's groups: topics, and words that most have.
+        """Summarise the content of each cluster's groups: topics, and words that most contain.
 
         `clusters`, names and the report use the summary; the content itself is not stored.
 
@@ -322,10 +323,11 @@ class Posterior(RepresentativeTopics, ContextRelevance, ContextEffects, UpperLev
         return tables.representative_groups(self, topic, cluster, n_groups)
 
     def context_given_cluster(self, name: str) -> pd.DataFrame:
-        """Return the distribution of a context in each cluster: values by clusters.
+        """Return the distribution of a context, with one column per cluster.
 
-        Values are densities at 101 points for numbers and dates (per unit or day) and probabilities
-        for other kinds; columns integrate or sum to 1. For vectors, they are means and sds.
+        Rows are densities at 101 points for numbers and dates (per unit or day) and probabilities
+        for other kinds; columns integrate or sum to 1. For vectors, the table contains means and
+        standard deviations.
 
         Examples
         --------
@@ -335,7 +337,7 @@ class Posterior(RepresentativeTopics, ContextRelevance, ContextEffects, UpperLev
         return context_table(self, name, np.eye(self.n_clusters), "cluster")
 
     def context_given_topic(self, name: str) -> pd.DataFrame:
-        """Return the distribution of a context over the tokens of each topic: values by topics.
+        """Return the distribution of a context over tokens, with one column per topic.
 
         It is a mixture of the clusters' distributions, weighted by their tokens in the topic.
 
@@ -359,8 +361,9 @@ class Posterior(RepresentativeTopics, ContextRelevance, ContextEffects, UpperLev
     def prevalence(self, name: str) -> pd.DataFrame:
         """Return topic shares by the value of a context: value, topic, share, low, high.
 
-        Numbers and dates are binned. The shares of a group are those of its clusters; intervals
-        (95%) contain the uncertainty of the draws and of the groups (Bayesian bootstrap).
+        Numbers and dates are binned. The shares of a group are those of its clusters. The
+        95% intervals account for the uncertainty of the draws and the sampling of groups (Bayesian
+        bootstrap).
 
         Examples
         --------
@@ -382,8 +385,8 @@ class Posterior(RepresentativeTopics, ContextRelevance, ContextEffects, UpperLev
     def hierarchy(self, of: str = "clusters") -> Hierarchy:
         """Return the clusters or the topics merged step by step, the most similar ones first.
 
-        Clusters are similar if groups of one belong to the other in some draws, and if their topic
-        shares are; topics are similar if their words are, or their means.
+        Clusters are similar if groups of one belong to the other in some draws and their topic
+        shares are similar; topics, if their words (or the means of vectors) are similar.
 
         Parameters
         ----------
@@ -423,7 +426,7 @@ class Posterior(RepresentativeTopics, ContextRelevance, ContextEffects, UpperLev
         return exports.to_arviz(self)
 
     def to_pyldavis(self, **options: Any) -> Any:
-        """Return the topics prepared for ``pyLDAvis.display``; topics keep their ids.
+        """Return the topics prepared for ``pyLDAvis.display``; topics keep their numbers.
 
         Options are passed to ``pyLDAvis.prepare``.
 

@@ -54,8 +54,8 @@ class RepresentativeTopics(ConsensusPartition):
     def n_shown_topics(self) -> int:
         """Number of topics in tables and reports: near-empty ones, the last, are left out.
 
-        A topic is near-empty with fewer than 1 in 10,000 tokens, or fewer than five tokens if there
-        are at least 5,000.
+        A topic is near-empty with fewer than 1 in 10,000 tokens, or fewer than five tokens (1 in
+        1,000 tokens if the corpus has fewer than 5,000).
         """
         tokens = self.representative_draw.tokens_of_topic
         total = tokens.sum()
@@ -124,7 +124,7 @@ class RepresentativeTopics(ConsensusPartition):
         return pd.DataFrame(self.components, index, pd.Index(self.vocabulary, name="word"))
 
     def set_names(self, of: str, names: Mapping[int, str]) -> None:
-        """Replace names of ``"clusters"`` or ``"topics"``; an empty one restores that of the data.
+        """Replace names of ``"clusters"`` or ``"topics"``; an empty name restores the original.
 
         Examples
         --------

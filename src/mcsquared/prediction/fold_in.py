@@ -119,16 +119,17 @@ def predict_values_of_groups(
     assert effects.predicted is not None
     scale, shares = effects.shares_of_parents(corpus, with_predicted=True)
     clusters = _exp(_pad(parameters.log_topic_given_cluster))
-    shown = _exp(_pad(effects.log_shares))
-    values = np.ascontiguousarray(shown[effects.rows_of(effects.predicted)])
-    single = [np.ascontiguousarray(rows.T, np.float32) for rows in (clusters, values)]
-    rows, result = ValueRows(clusters, values, *single), np.empty((corpus.n_groups, len(values)))
+    effect_shares = _exp(_pad(effects.log_shares))
+    values = np.ascontiguousarray(effect_shares[effects.rows_of(effects.predicted)])
+    as_float32 = [np.ascontiguousarray(rows.T, np.float32) for rows in (clusters, values)]
+    rows = ValueRows(clusters, values, *as_float32)
+    result = np.empty((corpus.n_groups, len(values)))
     scale = parameters.lam * scale
     for groups, sampler in _samplers(corpus, replace(parameters, effects=None), log_prior):
         weights = ValueWeights(
             scale[groups] * effects.weights[0],
             scale[groups] * effects.weight_of(effects.predicted),
-            parameters.lam * (shares[groups] @ shown),
+            parameters.lam * (shares[groups] @ effect_shares),
         )
         key = parameters.key[0]
         result[groups] = sampler.predict_values(key, iterations, rows, weights, log_values)
@@ -136,7 +137,10 @@ def predict_values_of_groups(
 
 
 def _parts_of_base(corpus: Corpus, parameters: ModelParameters) -> tuple[Floats, Floats | None]:
-    """Return w_j0 (n_groups,), and rest_j (n_groups, topics), which is None without effects."""
+    """Return the weight of the cluster in each group's base measure, and the part of its effects.
+
+    Their shapes are (n_groups,) and (n_groups, topics). Without effects the second is None.
+    """
     if parameters.effects is None:
         return np.ones(corpus.n_groups), None
     scale, shares = parameters.effects.shares_of_parents(corpus)

@@ -47,14 +47,14 @@ def token_batches(corpus: Corpus, parameters: ModelParameters) -> Iterator[Token
         if isinstance(content, Words):
             entries = slice(start[first], start[last])
             ids, rows = np.unique(content.counts.indices[entries], return_inverse=True)
-            occurrences, likelihood = content.counts.data[entries], parameters.log_words(ids)
+            occurrences, log_likelihood = content.counts.data[entries], parameters.log_words(ids)
         else:
             rows = np.arange(offsets[-1], dtype=np.int32)
             occurrences = np.ones(len(rows), np.int32)
-            likelihood = parameters.log_vectors(observations[start[first] : start[last]])
-        shape = (last - first, len(likelihood))
+            log_likelihood = parameters.log_vectors(observations[start[first] : start[last]])
+        shape = (last - first, len(log_likelihood))
         counts = sparse.csr_matrix((occurrences, rows.ravel(), offsets), shape=shape)
-        yield TokenBatch(slice(first, last), counts, likelihood)
+        yield TokenBatch(slice(first, last), counts, log_likelihood)
         first = last
 
 
@@ -65,7 +65,7 @@ def row_blocks(n_rows: int, width: int) -> Iterator[slice]:
 
 
 def log_mixture(log_likelihood: Floats, log_weights: Floats) -> Floats:
-    """Return log Σ_m exp(log_likelihood[n, m] + log_weights[k, m]), shape (n, k).
+    """Return log Σ_m exp(log_likelihood[n, m] + log_weights[k, m]): float64 (n, k).
 
     One matrix product per block of rows, each row shifted by its largest term. Sums near the
     smallest float are recomputed in logs.
@@ -152,8 +152,8 @@ def log_context_given_cluster(
     """Return the log-density of each group's contexts, shape (n_groups, n_clusters + 1).
 
     The context parameters φ are integrated out; the last column is a new cluster. A context that is
-    missing in a group, or in the whole corpus, contributes 0. With levels above groups, the weights
-    of the clusters given the parent of a group, relative to those of an unknown one, are added.
+    missing in a group, or in the whole corpus, contributes 0. With levels above groups, the log of
+    the cluster weights given a group's parent, relative to those given no parent, is added.
     """
     n_clusters = draw.n_clusters
     labels = posterior.cluster_of_group[draw.index]
@@ -167,7 +167,7 @@ def log_context_given_cluster(
         result[column.observed] += family.log_predictive(column.observations(), statistics)
     log_weights = log_weights_of_groups(posterior, draw, corpus)
     if log_weights is not None:
-        # `log_cluster_prior` adds the weights of a group of which no parent is known.
+        # `log_cluster_prior` adds the weights of a group without a known parent.
         result += log_weights - np.log(average_clusters(posterior, draw))
     return result
 
@@ -177,6 +177,6 @@ def log_cluster_prior(parameters: ModelParameters, log_context: Floats) -> Float
 
     ``log_context`` is the result of `log_context_given_cluster`, or zeros to ignore contexts.
     """
-    weight = parameters.log_weight_of_cluster
-    column = np.minimum(np.arange(len(weight)), parameters.n_clusters)
-    return log_context[:, column] + weight
+    log_weight = parameters.log_weight_of_cluster
+    column = np.minimum(np.arange(len(log_weight)), parameters.n_clusters)
+    return log_context[:, column] + log_weight

@@ -17,7 +17,7 @@ _GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 _MAX_FITTED, _MAX_SEPARATED, _MAX_COMPACTED = 800, 3000, 400
 _ASPECT = 1.5  # pages are wider than tall
 _MAX_PAIRS = 60_000_000  # pairs of clusters compared in all rounds of `_separate`
-_DISC_SHARE = 0.34  # share of the square around the centres, before discs are separated
+_DISC_SHARE = 0.34  # share of the map that discs cover before they are separated
 _N_LANDMARKS = 1200
 _N_NEIGHBOURS = 4
 
@@ -25,8 +25,8 @@ _N_NEIGHBOURS = 4
 class Discs(NamedTuple):
     """One disc per cluster, with an area proportional to its number of groups."""
 
-    centre: Floats
-    radius: Floats
+    centre: Floats  # (n_clusters, 2)
+    radius: Floats  # (n_clusters,)
 
 
 def cluster_discs(features: Floats, sizes: Int64s) -> Discs:
@@ -128,7 +128,7 @@ def _separate(centre: Floats, radius: Floats, n_rounds: int = 400) -> Floats:
 def place_groups(
     discs: Discs, cluster: Int64s, confidence: Floats, other: Int64s, weight: Floats
 ) -> Floats:
-    """Return a point for each group in the disc of its cluster.
+    """Return a point for each group in the disc of its cluster: float64 (n_groups, 2).
 
     Groups with high ``confidence`` are in the centre, with ties ordered by ``weight``. A group
     with a second choice ``other`` (not -1) is on the side of that cluster.
@@ -144,7 +144,7 @@ def place_groups(
     toward = discs.centre[np.maximum(other[order], 0)] - discs.centre[sorted_cluster]
     angle = np.arctan2(toward[:, 1], toward[:, 0]) % (2.0 * np.pi)
     # Without a second choice the direction is arbitrary; it is spread by rank.
-    angle = np.where(other[order] >= 0, angle, rank * 2.399 % (2.0 * np.pi))
+    angle = np.where(other[order] >= 0, angle, spiral)
     # Within a ring, groups are assigned to positions in the order of their directions.
     groups = order[np.lexsort((angle, ring, sorted_cluster))]
     positions = np.lexsort((spiral, ring, sorted_cluster))
@@ -172,7 +172,7 @@ def disc_colours(discs: Discs) -> Int64s:
 
 
 def topic_map(shares: Floats, seed: int) -> Floats:
-    """Return a point for each group; groups with similar topics are neighbours."""
+    """Return a point for each group, (n_groups, 2); groups with similar topics are neighbours."""
     from sklearn.manifold import TSNE
 
     n = len(shares)

@@ -245,7 +245,7 @@ def aligned_content(
     in_training = np.array([word in trained for word in content.vocabulary], dtype=bool)
     occurring = np.zeros(content.n_words, dtype=bool)
     occurring[content.counts.indices] = True
-    n_dropped, n_tokens = int((occurring & ~in_training).sum()), content.n_tokens - words.n_tokens
-    if n_dropped:
-        notes.append(f"{n_dropped} words unseen in training were dropped ({n_tokens} tokens)")
-    return words, n_dropped, n_tokens
+    n_words, n_tokens = int((occurring & ~in_training).sum()), content.n_tokens - words.n_tokens
+    if n_words:
+        notes.append(f"{n_words} words unseen in training were dropped ({n_tokens} tokens)")
+    return words, n_words, n_tokens

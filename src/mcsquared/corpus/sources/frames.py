@@ -19,7 +19,7 @@ from mcsquared.corpus.sources.arrays import content_from
 from mcsquared.corpus.sources.texts import BufferedWords, count_texts, count_tokens
 from mcsquared.errors import InputError
 
-_MAX_DISTINCT_SHARE = 0.5  # of group names: below it, rows may be members of groups
+_MAX_DISTINCT_SHARE = 0.5  # of group names: below it, rows may be tokens of groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +223,7 @@ def corpus_parts(
         if len(set(map(str, names))) < _MAX_DISTINCT_SHARE * len(names):
             table.notes.append(
                 f"most group names in {group_names!r} occur several times: if the table has one "
-                "row per token or member, use Corpus.from_long (--long in mc2 fit)"
+                "row per token, use Corpus.from_long (--long in mc2 fit)"
             )
     if text is not None:
         return text_content(table, text, vocabulary, vectorizer), columns, names

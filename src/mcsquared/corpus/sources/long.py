@@ -1,4 +1,4 @@
-"""Groups from long tables, which have one row per token or per member of a group."""
+"""Groups from long tables, which have one row per token: a word, a vector or a text."""
 
 from itertools import pairwise
 from typing import Any
@@ -54,7 +54,7 @@ def long_parts(
     if text is not None:
         content: Any = _joined_texts(table, text, order, start, options)
     else:
-        content = _members(table, value, order, start)
+        content = _content_of_rows(table, value, order, start)
     return content, found, list(number_of), notes
 
 
@@ -93,7 +93,7 @@ def _joined_texts(
     return text_content(Table({name: joined}, len(joined), table.source), name, None, options)
 
 
-def _members(table: Table, value: Any, order: Int64s, start: Int64s) -> Any:
+def _content_of_rows(table: Table, value: Any, order: Int64s, start: Int64s) -> Any:
     """Return the words of each group, one per row, or its vectors if the columns are numbers."""
     listed = name_list(value, "value")
     entries = as_list(table.typed(listed[0], "value"))

@@ -53,16 +53,16 @@ def max_log_likelihood(n_slots, rows, row):
 def score_vector_groups(n_slots, per_thread):
     """Return a kernel that writes Σ_i log Σ_m τ_km ψ_m(x_i) of groups in every cluster slot.
 
-    Tokens of likelihood 0 in every topic are ignored. ``first_group`` is the index of the first
-    group in the arrays, ``order`` lists the groups of each batch, and ``rows`` is float64 (tokens
-    of these groups × topic slots,), from `log_likelihood_rows`.
+    Tokens of likelihood 0 in every topic are ignored. ``batch_start`` is the first group of the
+    batch, ``order`` lists the groups of each batch, and ``rows`` is float64 (tokens of these groups
+    × topic slots,), from `log_likelihood_rows`.
     """
     n_sums = per_thread * TOKENS_PER_PASS
 
     @one_warp_each()
     def kernel(
         n_groups,
-        first_group,
+        batch_start,
         n_cluster_slots,
         order,
         group_start,
@@ -79,14 +79,14 @@ def score_vector_groups(n_slots, per_thread):
         thread, warp, warp_index = thread_of_warp(), warp_of_block(), warp_of_grid()
         if warp_index >= n_groups:
             return
-        j = order[first_group + warp_index]
+        j = order[batch_start + warp_index]
         begin, last = group_start[j], group_start[j + 1]
         for q in range(per_thread):
             score[q] = 0.0
             product[q] = 1.0
         total_scale = 0.0  # common to all clusters
         while begin < last:
-            row = (begin - group_start[first_group]) * n_slots
+            row = (begin - group_start[batch_start]) * n_slots
             n_tokens = int32(min(int64(TOKENS_PER_PASS), last - begin))
             for t in range(TOKENS_PER_PASS):
                 log_scale[t] = -math.inf
@@ -126,8 +126,8 @@ def score_vector_groups(n_slots, per_thread):
                         if factor > MIN_PRECISE_SUM:
                             score[q], product[q] = add_log(score[q], product[q], factor)
                         elif score[q] > -math.inf:
-                            cell = int64(k) * n_slots
-                            value = log_mixture(n_slots, log_shares, cell, rows, row + t * n_slots)
+                            offset, token = int64(k) * n_slots, row + t * n_slots
+                            value = log_mixture(n_slots, log_shares, offset, rows, token)
                             score[q] += value - log_scale[t]
             for t in range(TOKENS_PER_PASS):
                 if log_scale[t] > -math.inf:
@@ -137,6 +137,6 @@ def score_vector_groups(n_slots, per_thread):
             k = q * 32 + thread
             if k < n_cluster_slots:
                 value = score[q] + total_scale + math.log(product[q])
-                scores[(j - first_group) * n_cluster_slots + k] = value
+                scores[(j - batch_start) * n_cluster_slots + k] = value
 
     return kernel

@@ -15,33 +15,33 @@ def resample_clusters_in_turn(sweep: Sweep) -> None:
     """Draw z_j group by group with parameters integrated out; add slots when they run out."""
     state, observations = sweep.state, sweep.observations
     labels, n_slots = state.cluster_of_group, len(state.counts.groups_in_cluster)
-    slots = [SlotStatistics(c, labels, n_slots) for c in observations.python_contexts]
+    in_python = [SlotStatistics(c, labels, n_slots) for c in observations.python_contexts]
     first = 0
     while True:
         contexts = recount_contexts(state.counts, state.cluster_of_group, observations)
-        first = _draw_from(first, sweep, slots, contexts)
+        first = _draw_from(first, sweep, in_python, contexts)
         if first == observations.n_groups:
             break
         state.grow_clusters()
-        for context in slots:
+        for context in in_python:
             context.grow(len(state.counts.groups_in_cluster))
     # Recomputed from scratch: rounding errors of removals must not accumulate over sweeps.
     recount_contexts(state.counts, state.cluster_of_group, observations)
 
 
 def _draw_from(
-    first: int, sweep: Sweep, slots: list[SlotStatistics], contexts: ContextCounts
+    first: int, sweep: Sweep, in_python: list[SlotStatistics], contexts: ContextCounts
 ) -> int:
     """Draw the clusters from group ``first`` on; return the group at which slots ran out."""
     n_groups, clusters = sweep.observations.n_groups, sweep.state.cluster_of_group
-    if not slots:
+    if not in_python:
         return _draw(first, n_groups, NO_SCORES, sweep, contexts)
     for j in range(first, n_groups):
         old = int(clusters[j])
-        scores = np.sum([context.log_predictive(j, old) for context in slots], axis=0)
+        scores = np.sum([context.log_predictive(j, old) for context in in_python], axis=0)
         if _draw(j, j + 1, scores, sweep, contexts) == j:
             return j
-        for context in slots:
+        for context in in_python:
             context.move(j, old, int(clusters[j]))
     return n_groups
 

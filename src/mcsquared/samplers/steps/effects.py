@@ -26,7 +26,7 @@ from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
 from mcsquared.samplers.types import EffectDraw, Key, Sweep
 from mcsquared.state import EffectState, State
 
-FIRST_ROW = 2**19  # of the random numbers of tables: those before it are of clusters
+FIRST_ROW = 2**19  # of the random numbers of tables; lower rows belong to clusters
 
 
 def start_effects(priors: Priors, n_topic_slots: int) -> EffectState | None:
@@ -41,10 +41,19 @@ def start_effects(priors: Priors, n_topic_slots: int) -> EffectState | None:
     )
 
 
-def draw_rows(
-    effects: EffectState, priors: Priors, topics: Floats, key: Key, threads: ThreadPool
-) -> EffectDraw:
-    """Draw the log of τ_s ~ Dir(v_c ε + O_s) for every value; ``topics`` is ε."""
+def draw_effects(
+    effects: EffectState | None,
+    priors: Priors,
+    topics: Floats,
+    key: Key,
+    threads: ThreadPool = SINGLE_THREAD,
+) -> EffectDraw | None:
+    """Draw the log of τ_s ~ Dir(v_c ε + O_s) for every value; ``topics`` is ε.
+
+    Returns None if there are no effects.
+    """
+    if effects is None:
+        return None
     tables, log_shares = np.ascontiguousarray(effects.tables), np.empty(effects.tables.shape)
     step = int(Step.EFFECT_SHARES)
     for v, (first, last) in zip(effects.v, pairwise(priors.effect_offsets), strict=True):
@@ -64,27 +73,12 @@ def with_unused_weight(state: State) -> Floats:
     return topics
 
 
-def draw_rows_of_effects(state: State, priors: Priors, key: Key) -> EffectDraw | None:
-    """Draw the topic weights of all values, given the current ε; None without effects."""
-    if state.effects is None:
-        return None
-    return draw_rows(state.effects, priors, with_unused_weight(state), key, SINGLE_THREAD)
-
-
-def draw_rows_of_clusters(state: State, key: Key) -> Floats:
+def draw_cluster_shares(state: State, key: Key) -> Floats:
     """Draw the log of τ_k ~ Dir(v ε + O_k) for every cluster slot, given the current ε."""
     tables = np.ascontiguousarray(state.tables)
     log_shares, prior = np.empty(tables.shape), state.v * with_unused_weight(state)
     draw_log_shares(0, len(tables), prior, tables, key, int(Step.TOPIC_SHARES), log_shares)
     return log_shares
-
-
-def draw_effects(sweep: Sweep, topics: Floats) -> EffectDraw | None:
-    """Draw the topic weights of all values, given ε of the sweep; None without effects."""
-    effects = sweep.state.effects
-    if effects is None:
-        return None
-    return draw_rows(effects, sweep.priors, topics, sweep.key, sweep.threads)
 
 
 def draw_effect_tables(sweep: Sweep) -> None:

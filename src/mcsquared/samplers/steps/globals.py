@@ -23,12 +23,13 @@ def draw_globals(sweep: Sweep) -> None:
 
 def draw_on_host(sweep: Sweep) -> Globals:
     """Draw the globals from the counts of the state."""
-    lam = sweep.state.lam
+    state, key, lam = sweep.state, sweep.key, sweep.state.lam
     finish_content = begin_content(sweep)
     weights = draw_weights(sweep)
     contexts = draw_contexts(sweep)
-    effects = draw_effects(sweep, weights.topic_weights)
-    return Globals(sweep.key, lam, weights, contexts, *finish_content(weights, lam), effects)
+    topics = weights.topic_weights
+    effects = draw_effects(state.effects, sweep.priors, topics, key, sweep.threads)
+    return Globals(key, lam, weights, contexts, *finish_content(weights, lam), effects)
 
 
 def begin_content(sweep: Sweep) -> Callable[[Weights, float], tuple[Any, Any]]:

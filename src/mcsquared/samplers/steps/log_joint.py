@@ -7,7 +7,7 @@
       + Σ_m log marginal(content of m)
       + M log η + (η − 1) log ε_new − Σ_m log ε_m
 
-Where groups vary around their cluster (λ finite) the third line is
+If groups vary within their cluster (λ finite), the third line is
 
       + Σ_j [ ln Γ(λ) − ln Γ(λ + N_j) + Σ_m (ln Γ(λ τ_km + n_jm) − ln Γ(λ τ_km)) ]
       + Σ_k log Dir(τ_k; v ε)
@@ -52,7 +52,7 @@ def begin_log_density(sweep: Sweep) -> None:
 
 
 def record_varying_log_joint(sweep: Sweep) -> None:
-    """Record log p(z, l, x, w, τ, ε | α, v, η, λ) after groups were resampled: λ finite.
+    """Record log p(z, l, x, w, τ, ε | α, v, η, λ) after groups were resampled (λ finite).
 
     The concentrations and the globals are those that the groups were resampled with.
     """
@@ -73,7 +73,7 @@ def record_varying_log_joint(sweep: Sweep) -> None:
         terms.append(float(sweep.sums.topic_log_likelihood.sum()) - constant)
         terms.append(_log_dirichlet(log_weights, state.v * weights))
         terms.append(_log_effects(sweep, active, weights))
-        terms.append(_log_root(weights[:-1], log_unused, state.eta))
+        terms.append(_log_topic_weights(weights[:-1], log_unused, state.eta))
     state.log_joint = sum(terms, sweep.log_density())
 
 
@@ -90,7 +90,7 @@ def _log_effects(sweep: Sweep, active: NDArray[np.bool_], weights: Floats) -> fl
 
 
 def record_log_joint(sweep: Sweep) -> None:
-    """Record the joint density at the end of the sweep: λ = ∞."""
+    """Record the joint density at the end of the sweep (λ = ∞)."""
     state = sweep.state
     if math.isinf(state.lam):
         log_density = sweep.log_density or sweep.backend.begin_log_density(state)
@@ -105,7 +105,7 @@ def log_joint(
     log_density: Callable[[], float] | None = None,
     log_levels: float | None = None,
 ) -> float:
-    """Return log p(z, l, x, w, ε | α, v, η), up to the data's base measures: λ = ∞.
+    """Return log p(z, l, x, w, ε | α, v, η), up to the data's base measures (λ = ∞).
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def log_joint(
         occupied = counts.groups_in_cluster > 0
         terms.append(_log_topics(state, counts, occupied))
         weights = state.topic_weights[counts.tokens_in_topic > 0]
-        terms.append(_log_root(weights, float(state.log_unused[0]), state.eta))
+        terms.append(_log_topic_weights(weights, float(state.log_unused[0]), state.eta))
     return sum(terms, log_density())
 
 
@@ -162,8 +162,8 @@ def _log_dirichlet(log_shares: Floats, shape: Floats) -> float:
     return float(terms.sum() + len(log_shares) * constant)
 
 
-def _log_root(weights: Floats, log_unused: float, eta: float) -> float:
-    """Return the log-density of ε."""
+def _log_topic_weights(weights: Floats, log_unused: float, eta: float) -> float:
+    """Return the log-density of ε; ``log_unused`` is log ε_new."""
     total = len(weights) * math.log(eta) + (eta - 1.0) * log_unused
     return total - float(np.log(weights).sum())
 
@@ -226,7 +226,7 @@ def log_bags(state: State, observations: Observations) -> float:
     return total
 
 
-def log_of_totals(prior: Floats, totals: NDArray[np.int64]) -> float:
+def log_density_of_totals(prior: Floats, totals: NDArray[np.int64]) -> float:
     """Return Σ ln Γ(c size) − ln Γ(c size + n), the terms that depend on the totals n alone."""
     concentration, size = prior
     multiplicity = np.ones(len(totals), np.int64)
@@ -251,7 +251,7 @@ def _begin_log_counts(
     prior : float64 (2,)
         c, and the number of categories.
     totals : int64 (columns,)
-        Draws in each column.
+        Sum of each column.
     bounds : int64 (n_chunks + 1,)
         Chunks of the rows that belong to these distributions.
     """
@@ -265,7 +265,7 @@ def _begin_log_counts(
     finish_adding = threads.begin(len(by_chunk), add)
 
     def finish() -> float:
-        of_totals = log_of_totals(prior, totals)
+        of_totals = log_density_of_totals(prior, totals)
         finish_adding()
         return float(by_chunk.sum()) + of_totals
 

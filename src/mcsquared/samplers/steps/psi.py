@@ -49,14 +49,14 @@ def begin_psi(sweep: Sweep) -> Callable[[], tuple[Float32s, NDArray[np.float64]]
 
 
 def scale_psi(variates: Float32s, sums: NDArray[np.float64], sweep: Sweep) -> Float32s:
-    """Scale the variates to ψ times n_words, in place: most are near 1, far from underflow."""
+    """Return ψ times n_words, scaled in place: most entries are near 1, far from underflow."""
     bounds = sweep.observations.layout.row_chunk_start
     scale = (len(variates) / sums).astype(np.float32)
 
-    def divide(first: int, last: int) -> None:
+    def scale_rows(first: int, last: int) -> None:
         variates[bounds[first] : bounds[last]] *= scale
 
-    sweep.threads.map(len(bounds) - 1, divide)
+    sweep.threads.map(len(bounds) - 1, scale_rows)
     return variates
 
 

@@ -1,4 +1,4 @@
-"""Empty slots for clusters and topics that may be born in the sweep."""
+"""Empty slots for clusters and topics that may appear in the sweep."""
 
 import math
 

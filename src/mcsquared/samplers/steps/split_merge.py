@@ -51,7 +51,7 @@ from mcsquared.samplers.content import divisions
 from mcsquared.samplers.content.divisions import GroupDivision, Sets, summed_chunks
 from mcsquared.samplers.content.effects import TablesGiven, redraw_tables
 from mcsquared.samplers.init.assignments import round_up_to_lanes
-from mcsquared.samplers.steps.effects import draw_rows_of_clusters, draw_rows_of_effects
+from mcsquared.samplers.steps.effects import draw_cluster_shares, draw_effects, with_unused_weight
 from mcsquared.samplers.steps.groups import update_counts
 from mcsquared.samplers.steps.split_merge_levels import LevelPrior
 from mcsquared.samplers.types import EffectDraw, Key, Sums, Sweep, add_sums
@@ -74,9 +74,10 @@ def split_and_merge_clusters(sweep: Sweep) -> None:
     now = state.sweep <= FIRST_SWEEPS or state.sweep % PERIOD == 0
     if math.isinf(state.lam) or not now or sweep.observations.n_groups < 2:
         return
-    # Rows of effects are redrawn given their tables, and stay fixed during the moves.
+    # Topic weights of effects are redrawn given their tables, and stay fixed during the moves.
     last_key = sweep.key._replace(chain=sweep.key.chain + ROUND_CHAIN * (N_ROUNDS + 1))
-    effects = draw_rows_of_effects(state, sweep.priors, last_key)
+    topics = with_unused_weight(state)
+    effects = draw_effects(state.effects, sweep.priors, topics, last_key)
     sweep.backend.map_groups(divisions.begin, len(state.topic_weights))
     for number in range(N_ROUNDS):
         chain = sweep.key.chain + ROUND_CHAIN * (number + 1)
@@ -85,7 +86,7 @@ def split_and_merge_clusters(sweep: Sweep) -> None:
     update_counts(state, Sums(**add_sums(sweep.backend.map_groups(divisions.end, slots))))
     sweep.backend.load_clusters(state)
     if effects is not None:
-        given = TablesGiven(state.lam, draw_rows_of_clusters(state, last_key), effects, last_key)
+        given = TablesGiven(state.lam, draw_cluster_shares(state, last_key), effects, last_key)
         found = add_sums(sweep.backend.map_groups(redraw_tables, given))
         state.tables_in_cluster = found["tables_in_cluster"]
         assert state.effects is not None

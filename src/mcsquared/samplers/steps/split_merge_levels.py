@@ -1,8 +1,8 @@
 """The prior of a split or merge of clusters if there are levels above groups.
 
 The mixtures Π_t of types over clusters are integrated out given the weights π at the root, of which
-a split divides one. With A_t and B_t groups of type t of their parents on the two sides, S_t both
-together, and o groups without a parent,
+a split divides one. A_t and B_t are the numbers of groups on the two sides whose parent has type t,
+S_t is their sum, and o_A and o_B are the numbers of groups without a parent:
 
     π_A = u π_S,   π_B = (1 − u) π_S,   u ~ q = Beta(a_A, a_B)
     log gain  =  log α − log u − log(1 − u) + o_A log u + o_B log(1 − u) − log q(u)
@@ -51,7 +51,10 @@ class LevelPrior:
         self.weights[occupied] = np.maximum(drawn, SMALLEST)
 
     def count(self, n_labels: int, by_side: bool) -> Int32s:
-        """Count groups by type of their parent, the last row for none, and by side or cluster."""
+        """Return numbers of groups by type of parent and by label: int32 (n_types + 1, n_labels).
+
+        Labels are sides of pairs or clusters. The last row is for groups without a parent.
+        """
         assert self.sweep.globals.above is not None
         argument = RowCount(self.sweep.globals.above.row_of_unit, n_labels, by_side)
         rows: Int32s = add_sums(self.sweep.backend.map_groups(count_rows, argument))["rows"]

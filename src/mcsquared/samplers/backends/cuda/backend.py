@@ -32,7 +32,7 @@ from mcsquared.samplers.backends.cuda.vectors import DeviceVectors
 from mcsquared.samplers.backends.cuda.words import DeviceWords
 from mcsquared.samplers.content.python_families import log_likelihood_of_groups
 from mcsquared.samplers.steps.contexts import MIN_BAG_SHAPE, draw_dense, draw_log_categories
-from mcsquared.samplers.steps.log_joint import N_TABULATED, log_bags, log_of_totals
+from mcsquared.samplers.steps.log_joint import N_TABULATED, log_bags, log_density_of_totals
 from mcsquared.samplers.steps.weights import (
     SMALLEST_SHARE,
     draw_log_cluster_weights,
@@ -192,9 +192,9 @@ class CudaBackend(Backend):
         """Compute λ τ_km, and tabulate its log rising factorials (λ finite)."""
         if self.corpus.groups_vary:
             buffers, (n_cluster_slots, n_slots) = self.buffers, self.buffers.slots
-            log_shares, base, none = buffers.device["log_shares"], buffers.base, buffers.no_sums
-            out = (base, buffers.no_shares)
-            weigh_topics(base.size, n_slots, log_shares, float(lam), SMALLEST_SHARE, none, *out)
+            log_shares, base = buffers.device["log_shares"], buffers.base
+            out = (buffers.no_sums, base, buffers.no_shares)
+            weigh_topics(base.size, n_slots, log_shares, float(lam), SMALLEST_SHARE, *out)
             sizes = (base.size, n_cluster_slots, buffers.n_tabulated)
             tabulate_log_rising_factorials(*sizes, base, buffers.tabulated)
 
@@ -251,12 +251,12 @@ class CudaBackend(Backend):
         tabulated = (buffers.base, buffers.tabulated, buffers.n_tabulated)
         for shard, (clusters, topics) in self._shards():
             self.content.draw_topics(shard, (clusters, topics), globals_.lam, globals_.key)
-            before = (shard.n_groups, shard.first_group, shard.first_token, buffers.n_cluster_slots)
+            sizes = (shard.n_groups, shard.first_group, shard.first_token, buffers.n_cluster_slots)
             tokens = (shard.arrays.group_start, topics)
             contexts = (buffers.log_cluster_weights, *self._contexts_of(shard))
             scores = self._of_shard(buffers.log_likelihood_of_group, shard)
             out = (clusters, device["topics_in_cluster"], device["tables_in_cluster"], scores)
-            resample(*before, *tokens, *tabulated, *contexts, *globals_.key, *out)
+            resample(*sizes, *tokens, *tabulated, *contexts, *globals_.key, *out)
         add_floats(N_PARTIAL_SUMS, buffers.log_likelihood_of_group, device["topic_log_likelihood"])
 
     def _shards(self) -> Iterator[tuple[Shard, tuple[Any, Any]]]:
@@ -350,7 +350,7 @@ class CudaBackend(Backend):
         for c, family in enumerate(self.observations.bag_families):
             total += float(self.buffers.host[f"log_counts {c}"].sum())
             observed = np.ascontiguousarray(state.counts.category_totals[:, c])
-            total += log_of_totals(family.kernel_parameters(), observed)
+            total += log_density_of_totals(family.kernel_parameters(), observed)
         return total
 
 

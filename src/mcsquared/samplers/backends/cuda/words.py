@@ -24,7 +24,7 @@ from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.samplers.backends.cuda.buffers import Buffers, DeviceContent, Shapes, resized
 from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus, Shard, longest_first
-from mcsquared.samplers.steps.log_joint import N_TABULATED, log_of_totals
+from mcsquared.samplers.steps.log_joint import N_TABULATED, log_density_of_totals
 from mcsquared.samplers.steps.psi import SMALL_SUM, draw_small_topics
 from mcsquared.samplers.steps.weights import SMALLEST_SHARE
 from mcsquared.samplers.types import Globals, Key, Sweep
@@ -178,4 +178,4 @@ class DeviceWords(DeviceContent):
         total = float(self.buffers.host["log_counts"].sum())
         prior = self.priors.content.kernel_parameters()
         tokens = np.ascontiguousarray(state.counts.tokens_in_topic)
-        return total + log_of_totals(prior, tokens)
+        return total + log_density_of_totals(prior, tokens)
