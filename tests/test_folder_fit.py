@@ -1,5 +1,7 @@
 """A fit to a folder of Parquet files draws what a fit in memory draws, a shard at a time."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -222,3 +224,16 @@ def test_a_cluster_draws_the_same_from_a_folder(lam, frame, folder, on_disk):
         model = mc2.distributed.fit(mc2.MC2(lam=lam, **SCHEDULE), str(folder), client=client)
     assert_same_draws(model.posterior_, alone.posterior_)
     np.testing.assert_array_equal(model.labels_, alone.labels_)
+
+
+def test_a_corpus_with_more_tokens_than_32_bits_count_stays_in_shards_that_have_fewer(
+    frame, folder, monkeypatch
+):
+    alone = mc2.MC2(**SCHEDULE).fit(in_memory(frame))
+    n_tokens = alone.posterior_.tokens_per_group.sum()
+    monkeypatch.setattr(disk, "MAX_TOKENS", n_tokens // 3)
+    made = []
+    monkeypatch.setattr(disk, "partial", lambda *given: made.append(given[-1]) or partial(*given))
+    model = mc2.MC2(**SCHEDULE).fit(mc2.ParquetFolder(folder))
+    assert 3 < made[0] < 6
+    assert_same_draws(model.posterior_, alone.posterior_)

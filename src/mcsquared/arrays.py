@@ -9,3 +9,4 @@ Float32s = NDArray[np.float32]
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
 Integers = NDArray[np.integer]  # of any width
+CountArray = NDArray[np.signedinteger]  # int32, or int64 if a count exceeds 2³¹ − 1

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.arrays import Floats, Int32s, Int64s
+from mcsquared.arrays import CountArray, Floats, Int32s, Int64s
 from mcsquared.kernels.cpu.contexts import ContextCounts, rebuild_contexts
 from mcsquared.kernels.cpu.counts import count_pairs
 from mcsquared.observations import Observations
@@ -32,17 +32,18 @@ class Counts:
     """Counts derived from assignments. A cache: `count` computes them from scratch.
 
     Clusters and topics occupy slots, and some slots are empty. A cluster or topic keeps its slot
-    when others are born or die.
+    when others are born or die. Counts of tokens are int32, or int64 if one
+    of them exceeds 2³¹ − 1.
     """
 
     groups_in_cluster: Int32s  # n_k (cluster slots,)
     tokens_in_cluster: Int64s  # c_k (cluster slots,)
-    topics_in_cluster: Int32s  # c_km (cluster slots, topic slots)
+    topics_in_cluster: CountArray  # c_km (cluster slots, topic slots)
     tokens_in_topic: Int64s  # n_m (topic slots,)
-    words_in_topic: Int32s  # n_mw (n_words, topic slots): a word's row is contiguous
+    words_in_topic: CountArray  # n_mw (n_words, topic slots): a word's row is contiguous
     topic_statistics: Floats  # (topic slots, n_stats): content other than words
     context_statistics: Floats  # (cluster slots, statistics of all contexts except bags)
-    category_counts: Int32s  # (cluster slots, categories of all bags)
+    category_counts: CountArray  # (cluster slots, categories of all bags)
     category_totals: Int64s  # (cluster slots, bags)
 
 
@@ -66,7 +67,7 @@ _SLOT_AXES: dict[str, tuple[int | None, int | None]] = {
 class EffectState:
     """Tables and parameters of the contexts that act on topics."""
 
-    tables: Int32s  # tables of every value and topic (values of all effects, topic slots)
+    tables: CountArray  # tables of every value and topic (values of all effects, topic slots)
     weights: Floats  # ω (n_effects + 1,): of the cluster, then of each effect
     v: Floats  # v_c (n_effects,): concentrations of the values' topic weights
 
@@ -127,14 +128,14 @@ class State:
     sweep: int  # completed sweeps
     category_shapes: Floats  # g b_v (categories of all bags,): Dirichlet shapes of contexts
     counts: Counts = field(repr=False)
-    tables_in_cluster: Int32s | None = None  # O_km (cluster slots, topic slots)
+    tables_in_cluster: CountArray | None = None  # O_km (cluster slots, topic slots)
     effects: EffectState | None = None  # None if no context acts on topics
     log_joint: float = 0.0  # of the last sweep; if λ is finite, before concentrations are resampled
     levels: list[LevelState] = field(default_factory=list)  # above groups, the lowest first
 
     @property
-    def tables(self) -> Int32s:
-        """Tables O_km, or tokens if λ = ∞: int32 (cluster slots, topic slots)."""
+    def tables(self) -> CountArray:
+        """Tables O_km, or tokens if λ = ∞: (cluster slots, topic slots)."""
         tables = self.tables_in_cluster
         return self.counts.topics_in_cluster if tables is None else tables
 
@@ -163,7 +164,7 @@ class State:
             n_tables += int(self.effects.tables.sum(dtype=np.int64))
         return n_tables
 
-    def set_topics_in_cluster(self, topics_in_cluster: Int32s) -> None:
+    def set_topics_in_cluster(self, topics_in_cluster: CountArray) -> None:
         """Set the counts c_km and their sums."""
         counts = self.counts
         counts.topics_in_cluster = topics_in_cluster

@@ -399,3 +399,12 @@ def test_mutated_json_is_still_json(words):
     rng = np.random.default_rng(0)
     for _ in range(50):
         json.dumps(mutated_json(rng, words[1]))
+
+
+def test_counts_above_the_limit_of_32_bits_come_back_and_others_stay_32_bit():
+    for largest, dtype in ((2**31 - 1, np.int32), (2**31, np.int64)):
+        matrix = sparse.csr_matrix(np.array([[0, largest], [3, 0]]))
+        tensors = pack_csr("counts", matrix)
+        assert tensors["counts.data"].dtype == dtype
+        back = Reader(tensors).csr("counts", 2, 2)
+        np.testing.assert_array_equal(back.toarray(), matrix.toarray())

@@ -16,6 +16,7 @@ from mcsquared.chain import ChainRun
 from mcsquared.corpus import Corpus
 from mcsquared.corpus.disk import SampledCorpus
 from mcsquared.errors import InputError
+from mcsquared.observations import MAX_TOKENS
 from mcsquared.observations.disk import DiskObservations, bytes_of_groups
 from mcsquared.posterior.consensus import share_of_consensus
 from mcsquared.posterior.draws import ParameterDraw
@@ -38,7 +39,8 @@ RESERVE = 100_000_000  # bytes for kernels, initial states and fragmentation
 
 def load_or_sample(source: DiskCorpus, seed: int) -> Corpus:
     """Return the whole corpus if a fit to it needs less than its memory limit, else a sample."""
-    if bytes_of(source) < source.memory - memory_in_use():
+    fits = bytes_of(source) < source.memory - memory_in_use()
+    if fits and source.n_tokens <= MAX_TOKENS:
         return source[0 : source.n_groups]
     n_sampled, groups = max_in_memory(source), np.arange(source.n_groups)
     if n_sampled < source.n_groups:
@@ -97,7 +99,7 @@ def disk_backend(
 
 
 def shards_for(observations: DiskObservations) -> int:
-    """Return the smallest number of shards such that one fits into memory."""
+    """Return the number of shards: as few as fit into memory and have 32-bit counts each."""
     shared = RESERVE + BYTES_PER_CELL * observations.n_words * topics_for(observations)
     shared += BYTES_PER_LABEL * observations.n_groups
     per_chunk = observations.bytes_of_chunk()
@@ -110,6 +112,8 @@ def shards_for(observations: DiskObservations) -> int:
             f"process uses {in_use / 1e6:,.0f}, parameters need {shared / 1e6:,.0f} and a shard "
             f"{per_chunk / 1e6:,.0f}"
         )
+    longest_chunk = int(np.diff(observations.summary.token_start).max())
+    chunks_per_shard = max(min(chunks_per_shard, MAX_TOKENS // max(longest_chunk, 1)), 1)
     return -(-(len(observations.layout.chunk_start) - 1) // chunks_per_shard)
 
 

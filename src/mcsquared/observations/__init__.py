@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mcsquared.families import ConjugateFamily
     from mcsquared.model.priors import Priors
 
-MAX_TOKENS = 2**31 - 1  # counts per topic are 32-bit
+MAX_TOKENS = 2**31 - 1  # in memory: the counts of a shard are 32-bit
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
-from mcsquared.arrays import Int32s, Int64s, Integers
+from mcsquared.arrays import CountArray, Int32s, Int64s, Integers
 from mcsquared.corpus.content import row_offsets
 from mcsquared.kernels.cpu.counts import sort_by_word
 
@@ -28,12 +28,13 @@ WORD_STEP = 8  # chunks of words begin at multiples of this
 class Entries(NamedTuple):
     """Non-zero counts in CSR layout: words in groups, or groups by word.
 
-    ``start`` int64 (n_rows + 1,), ``column`` int32 and ``count`` int32 (n_entries,).
+    ``start`` int64 (n_rows + 1,), ``column`` int32 and ``count`` int32 (n_entries,); counts by
+    cluster instead of group may be int64.
     """
 
     start: Int64s
     column: Int32s
-    count: Int32s  # type: ignore[assignment]
+    count: CountArray  # type: ignore[assignment]
 
     @classmethod
     def from_matrix(cls, matrix: sparse.csr_matrix | sparse.csc_matrix) -> Entries:
@@ -41,7 +42,7 @@ class Entries(NamedTuple):
         return cls(
             matrix.indptr.astype(np.int64),
             matrix.indices.astype(np.int32, copy=False),
-            matrix.data.astype(np.int32, copy=False),
+            matrix.data,
         )
 
 

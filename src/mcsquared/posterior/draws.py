@@ -48,8 +48,9 @@ class TypeDraw:
 class ParameterDraw(Concentrations):
     """The counts and weights of one kept draw. Clusters 0..K-1 and topics 0..M-1 are occupied.
 
-    Counts are int32. If ``lam`` is finite, a group has at least one table for each of its topics,
-    and at most as many as tokens. If it is infinite, ``tables_in_cluster`` is None.
+    Counts are int32, or int64 if one exceeds 2³¹ − 1. If ``lam`` is finite, a group has at least
+    one table for each of its topics, and at most as many as tokens. If it is infinite,
+    ``tables_in_cluster`` is None.
     """
 
     index: int  # row of the posterior's cluster_of_group

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.arrays import Floats, Int32s
+from mcsquared.arrays import CountArray, Floats, Int32s, Integers
 from mcsquared.kernels.rng import Step, generator
 from mcsquared.observations.layout import Entries
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
@@ -165,7 +165,7 @@ class Cells(NamedTuple):
     cluster_of_column: Int32s
 
     @classmethod
-    def from_counts(cls, counts: Int32s) -> Cells:
+    def from_counts(cls, counts: CountArray) -> Cells:
         """Return the cells of dense counts (n_words, cluster slots)."""
         columns = np.arange(counts.shape[1], dtype=np.int32)
         return cls(Entries.from_matrix(sparse.csr_matrix(counts)), columns)
@@ -176,7 +176,8 @@ class Sums:
     """Sums over groups after they have been resampled. Their size does not depend on n_groups.
 
     Integers can be added in any order; floats are summed by chunk of groups, and chunk sums are
-    added in chunk order. Fields that do not apply, or that a backend keeps on a device, are None.
+    added in chunk order. Counts of tokens and tables are int32, or int64 where the sum of several
+    shards exceeds 2³¹ − 1. Fields that do not apply, or that a backend keeps on a device, are None.
 
     Attributes
     ----------
@@ -185,11 +186,11 @@ class Sums:
     totals : int64 (cluster slots, bags)
         Number of entries of every bag context, over the groups of every cluster.
     context_statistics : float64 (n_chunks, cluster slots, statistics of all contexts except bags)
-    categories : int32 (categories of all bags, cluster slots) or None
-    topics_in_cluster, tables_in_cluster : int32 (cluster slots, topic slots) or None
+    categories : (categories of all bags, cluster slots) or None
+    topics_in_cluster, tables_in_cluster : (cluster slots, topic slots) or None
         Tokens and, where λ is finite, tables of every cluster and topic.
-    words_in_topic : int32 (n_words, topic slots) or None
-    cell_counts : int32 (n_words, cluster slots) or None
+    words_in_topic : (n_words, topic slots) or None
+    cell_counts : (n_words, cluster slots) or None
         Words with λ = ∞: tokens by word and cluster, whose topics are drawn afterwards.
     topic_statistics : float64 (n_chunks, topic slots, n_stats) or None
         Content other than words.
@@ -197,7 +198,7 @@ class Sums:
         λ finite: Σ_j Σ_m ln Γ(λ τ_km + n_jm) − ln Γ(λ τ_km) in the clusters k = z_j.
     cells : Cells or None
         ``cell_counts`` in sparse form, by cluster or by group.
-    tables_of_values : int32 (values of all effects, topic slots) or None
+    tables_of_values : (values of all effects, topic slots) or None
         Tables of every value and topic; those of clusters are in ``tables_in_cluster``.
     tables_by_pattern : int64 (2^n_effects,) or None
         Tables of all groups that have the same effects.
@@ -208,15 +209,15 @@ class Sums:
     groups: Int32s
     totals: NDArray[np.int64]
     context_statistics: Floats
-    categories: Int32s | None = None
-    topics_in_cluster: Int32s | None = None
-    tables_in_cluster: Int32s | None = None
-    words_in_topic: Int32s | None = None
-    cell_counts: Int32s | None = None
+    categories: CountArray | None = None
+    topics_in_cluster: CountArray | None = None
+    tables_in_cluster: CountArray | None = None
+    words_in_topic: CountArray | None = None
+    cell_counts: CountArray | None = None
     topic_statistics: Floats | None = None
     topic_log_likelihood: Floats | None = None
     cells: Cells | None = None
-    tables_of_values: Int32s | None = None
+    tables_of_values: CountArray | None = None
     tables_by_pattern: NDArray[np.int64] | None = None
     children: Int32s | None = None
 
@@ -236,8 +237,16 @@ def add_sums(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
                 chunks.setdefault(name, []).append(value)
             else:
                 # Not in place: arrays received from a worker are read-only.
-                totals[name] = totals[name] + value if name in totals else value
+                totals[name] = add_counts(totals[name], value) if name in totals else value
     return totals | {name: np.concatenate(found) for name, found in chunks.items()}
+
+
+def add_counts(left: Integers, right: Integers) -> Integers:
+    """Add integers. Counts in int32 become int64 if a sum exceeds 2³¹ − 1."""
+    total = left + right
+    if total.dtype == np.int32 and total.min(initial=0) < 0:  # counts are never negative
+        return np.add(left, right, dtype=np.int64)
+    return total
 
 
 @dataclass
@@ -252,9 +261,9 @@ class Sweep:
         For steps that run in this process.
     globals, sums : Globals, Sums
         Drawn at the start of a blocked sweep; counted after its groups have been resampled.
-    cluster_tables : int32 (cluster slots, topic slots)
+    cluster_tables : (cluster slots, topic slots)
         q_km ~ CRT(O_km, v ε_m).
-    effect_tables : int32 (values of all effects, topic slots) or None
+    effect_tables : (values of all effects, topic slots) or None
         The same for the values of effects.
     log_density : callable
         Returns the log-density of content given topics and of bags given clusters, which may
@@ -278,8 +287,8 @@ class Sweep:
     threads: ThreadPool = SINGLE_THREAD
     globals: Globals = field(init=False)
     sums: Sums = field(init=False)
-    cluster_tables: Int32s = field(init=False)
-    effect_tables: Int32s | None = None
+    cluster_tables: CountArray = field(init=False)
+    effect_tables: CountArray | None = None
     log_density: Callable[[], float] | None = None
     level_draws: list[Any] = field(default_factory=list)
     log_root_of_clusters: Floats = field(init=False)

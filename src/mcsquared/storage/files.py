@@ -336,13 +336,14 @@ def pack_strings(name: str, strings: Iterable[str]) -> Tensors:
 
 def pack_csr(name: str, matrix: sparse.csr_matrix) -> Tensors:
     """Return a matrix of counts as the three arrays of a CSR matrix, sorted and without zeros."""
-    matrix = sparse.csr_matrix(matrix, dtype=np.int32, copy=True)
+    matrix = sparse.csr_matrix(matrix, dtype=np.int64, copy=True)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
+    is_wide = matrix.data.max(initial=0) > np.iinfo(np.int32).max
     return {
         f"{name}.indptr": matrix.indptr.astype(np.int64),
         f"{name}.indices": matrix.indices.astype(np.int32),
-        f"{name}.data": matrix.data,
+        f"{name}.data": matrix.data.astype(np.int64 if is_wide else np.int32),
     }
 
 
@@ -408,8 +409,10 @@ class Reader:
         return strings
 
     def csr(self, name: str, n_rows: int, n_columns: int) -> sparse.csr_matrix:
-        """Return a sparse matrix of positive counts, int32 (n_rows, n_columns)."""
-        data = self.array(f"{name}.data", np.int32, (None,), 1)
+        """Return a sparse matrix of positive counts, int32 or int64 (n_rows, n_columns)."""
+        found = self._tensors.get(f"{name}.data")
+        is_wide = found is not None and found.dtype == np.int64
+        data = self.array(f"{name}.data", np.int64 if is_wide else np.int32, (None,), 1)
         indices = self.array(f"{name}.indices", np.int32, (data.size,), 0, n_columns - 1)
         indptr = self.array(f"{name}.indptr", np.int64, (n_rows + 1,), 0, data.size)
         steps = np.diff(indptr)

@@ -19,7 +19,7 @@ def draw_category_tables(first, last, counts, shapes, key, tables):
 
     Parameters
     ----------
-    counts : int32 (categories, cluster slots)
+    counts : int32 or int64 (categories, cluster slots)
     shapes : float64 (categories,)
     tables : int64 (categories,)
         Output.
@@ -40,7 +40,7 @@ def draw_category_variates(first, last, counts, shapes, key, first_index, out):
 
     Parameters
     ----------
-    counts : int32 (categories, cluster slots)
+    counts : int32 or int64 (categories, cluster slots)
     shapes : float64 (categories,)
         Above 0.
     first_index : int

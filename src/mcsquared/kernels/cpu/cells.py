@@ -121,14 +121,14 @@ def draw_cells(
         τ_km divided by the sum of the variates of topic m.
     weights : float32 (n_words × topic slots,)
         Gamma variates of the words of each topic.
-    topics_in_cluster : int32 (cluster slots × topic slots,)
+    topics_in_cluster : int32 or int64 (cluster slots × topic slots,)
         Counts are added to it.
-    words_in_topic : int32 (n_words × topic slots,)
+    words_in_topic : int32 or int64 (n_words × topic slots,)
         Rows of these words are overwritten.
     """
     entry_start, group_of_entry, count_of_entry = entries
     n_cluster_slots = topics_in_cluster.size // n
-    tokens_of_cell = np.zeros(n_cluster_slots, np.int32)
+    tokens_of_cell = np.zeros(n_cluster_slots, count_of_entry.dtype)
     # Padded, because the last pass may read beyond the last block.
     size = n + (1 + len(per_pass)) * N_LANES
     edges, reached = np.zeros(size, np.float32), np.zeros(size, np.float32)

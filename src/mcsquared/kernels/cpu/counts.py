@@ -16,16 +16,17 @@ def draw_table_counts(customers, concentration, key, first_row=0):
 
     Parameters
     ----------
-    customers : int32 (n_restaurants, n_dishes)
+    customers : int32 or int64 (n_restaurants, n_dishes)
         The counts c_km of the restaurants from ``first_row`` on.
     concentration : float64 (n_dishes,)
 
     Returns
     -------
-    int32 (n_restaurants, n_dishes)
+    int32 or int64 (n_restaurants, n_dishes)
+        Of the same type as ``customers``.
     """
     n_rows, n_columns = customers.shape
-    tables = np.zeros((n_rows, n_columns), np.int32)
+    tables = np.zeros((n_rows, n_columns), customers.dtype)
     for k in range(n_rows):
         for m in range(n_columns):
             if customers[k, m] > 0:
@@ -111,8 +112,9 @@ def sparse_columns(counts, columns):
 
     Returns
     -------
-    start : int32 (n_columns + 1,)
-    row, count : int32 (n_entries,)
+    start : int64 (n_columns + 1,)
+    row : int32 (n_entries,)
+    count : int32 or int64 (n_entries,)
         Rows of ``counts``, in increasing order, and their counts.
     """
     start = np.zeros(columns.size + 1, np.int64)
@@ -129,7 +131,7 @@ def sparse_columns(counts, columns):
                 row[position[c]] = r
                 count[position[c]] = n
                 position[c] += 1
-    return start.astype(np.int32), row, count
+    return start, row, count
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

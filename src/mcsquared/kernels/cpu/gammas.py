@@ -167,7 +167,7 @@ def draw_gamma_rows(
         A multiple of `ROWS_PER_PASS`.
     n_columns : int
         A multiple of 16.
-    counts : int32 (n_rows × n_columns,)
+    counts : int32 or int64 (n_rows × n_columns,)
         In C order, like ``out``.
     shape : float
         Above 0.
@@ -315,7 +315,7 @@ def draw_log_shares(first, last, prior, counts, key, step, out):
     ----------
     prior : float64 (topic slots,)
         Where both it and the count are 0, the result is −∞.
-    counts : int32 (cluster slots, topic slots)
+    counts : int32 or int64 (cluster slots, topic slots)
     out : float64 (cluster slots, topic slots)
     """
     n_slots = prior.size

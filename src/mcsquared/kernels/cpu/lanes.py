@@ -150,23 +150,26 @@ def element(builder, array, offset):
 
 @llvm_intrinsic(types.void, ARRAY, types.int64)
 def increment(builder, array, offset):
-    """Add 1 to ``array[offset]``, an int32."""
+    """Add 1 to the integer ``array[offset]``."""
     address = builder.gep(array, [offset])
-    builder.store(builder.add(builder.load(address), ir.Constant(INT32, 1)), address)
+    one = ir.Constant(array.type.pointee, 1)
+    builder.store(builder.add(builder.load(address), one), address)
 
 
 @llvm_intrinsic(types.void, ARRAY, types.int64, VECTOR)
 def add_counts(builder, array, offset, vector):
-    """Add the lanes, which are integers, to the int32 ``array[offset:offset + 16]``."""
-    counts = builder.fptosi(vector, INTS)
-    _store(builder, array, offset, builder.add(_load(builder, array, offset, INTS), counts))
+    """Add the lanes, which are integers, to the integers ``array[offset:offset + 16]``."""
+    integers = ir.VectorType(array.type.pointee, N_LANES)
+    counts = builder.fptosi(vector, integers)
+    _store(builder, array, offset, builder.add(_load(builder, array, offset, integers), counts))
 
 
 @llvm_intrinsic(types.int64, ARRAY, types.int64)
 def nonzero_mask(builder, array, offset):
-    """Return a bit mask of the nonzero elements of the int32 ``array[offset:offset + 16]``."""
-    zeros = ir.Constant(INTS, [0] * N_LANES)
-    differs = builder.icmp_signed("!=", _load(builder, array, offset, INTS), zeros)
+    """Return a bit mask of the nonzero elements of the integers ``array[offset:offset + 16]``."""
+    integers = ir.VectorType(array.type.pointee, N_LANES)
+    zeros = ir.Constant(integers, [0] * N_LANES)
+    differs = builder.icmp_signed("!=", _load(builder, array, offset, integers), zeros)
     return builder.zext(builder.bitcast(differs, ir.IntType(N_LANES)), INT64)
 
 

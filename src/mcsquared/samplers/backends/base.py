@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.arrays import CountArray
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.samplers.steps.globals import draw_on_host
@@ -81,7 +82,7 @@ class Backend(ABC):
         """Return log τ on the host."""
         return globals_.weights.log_shares
 
-    def draw_tables(self, sweep: Sweep) -> NDArray[np.int32]:
+    def draw_tables(self, sweep: Sweep) -> CountArray:
         """Draw q_km ~ CRT(O_km, v ε_m), with the v and ε of the sweep."""
         prior = sweep.state.v * sweep.globals.weights.topic_weights
         return draw_tables(sweep.state.tables, prior, sweep.key, self.threads)

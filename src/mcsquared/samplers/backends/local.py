@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcsquared.arrays import CountArray
 from mcsquared.samplers.backends.base import Backend
 from mcsquared.samplers.content.groups import sweep_groups
 from mcsquared.samplers.types import (
@@ -25,7 +25,7 @@ class LocalBackend(Backend):
 
     collects_labels = True
     _labels: Labels
-    _words: NDArray[np.int32]
+    _words: CountArray
 
     def load_labels(self, state: State, key: Key) -> None:
         """Use the label arrays of a state."""

@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.arrays import CountArray
 from mcsquared.kernels.cpu.cells import blocks_per_pass, draw_cells
+from mcsquared.observations import MAX_TOKENS
 from mcsquared.samplers.threads import add_in_order
 from mcsquared.samplers.types import Sums, Sweep
 from mcsquared.state import State
@@ -53,13 +55,16 @@ def draw_cell_topics(sweep: Sweep) -> None:
         return
     variates, shares = globals_.content, globals_.scaled_shares
     layout, words = sweep.observations.layout, state.counts.words_in_topic
+    dtype = np.int64 if sweep.observations.n_tokens > MAX_TOKENS else np.int32
+    if words.dtype != dtype:
+        words = state.counts.words_in_topic = np.empty(words.shape, dtype)
     bounds, n_slots = layout.word_chunk_start, shares.shape[1]
     per_pass = blocks_per_pass(n_slots)
     cells_of_word = (cells.entries, layout.word_start, cells.cluster_of_column)
     weights = (shares.reshape(-1), variates.reshape(-1), globals_.key)
 
-    def draw(first: int, last: int) -> NDArray[np.int32]:
-        topics = np.zeros(shares.shape, np.int32)
+    def draw(first: int, last: int) -> CountArray:
+        topics = np.zeros(shares.shape, dtype)
         part, out = (bounds[first], bounds[last]), (topics.reshape(-1), words.reshape(-1))
         draw_cells(*part, n_slots, per_pass, *cells_of_word, *weights, *out)
         return topics
@@ -69,9 +74,7 @@ def draw_cell_topics(sweep: Sweep) -> None:
     state.set_topics_in_cluster(topics)
 
 
-def clear_closed_slots(
-    topics: NDArray[np.int32], words: NDArray[np.int32], is_open: NDArray[np.bool_]
-) -> None:
+def clear_closed_slots(topics: CountArray, words: CountArray, is_open: NDArray[np.bool_]) -> None:
     """Move tokens that rounding put into slots without weight to a neighbouring open slot.
 
     This is very rare, see `mcsquared.kernels.cpu.cells`, but bounds on the number of topics must

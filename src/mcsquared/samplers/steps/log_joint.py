@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from mcsquared.arrays import Floats
+from mcsquared.arrays import CountArray, Floats
 from mcsquared.kernels.cpu.counts import (
     log_joint_of_words,
     log_rising_factorials,
@@ -234,7 +234,7 @@ def log_density_of_totals(prior: Floats, totals: NDArray[np.int64]) -> float:
 
 
 def _begin_log_counts(
-    counts: NDArray[np.int32],
+    counts: CountArray,
     prior: Floats,
     totals: NDArray[np.int64],
     bounds: NDArray[np.int64],
@@ -246,7 +246,7 @@ def _begin_log_counts(
 
     Parameters
     ----------
-    counts : int32 (categories or more, columns)
+    counts : (categories or more, columns)
         A column per distribution.
     prior : float64 (2,)
         c, and the number of categories.

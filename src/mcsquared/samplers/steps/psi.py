@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from mcsquared.arrays import Float32s
+from mcsquared.arrays import CountArray, Float32s
 from mcsquared.kernels.cpu.gammas import add_columns, draw_gamma_rows, log_gamma_of_cell
 from mcsquared.kernels.cpu.lanes import aligned
 from mcsquared.kernels.rng import Step
@@ -61,7 +61,7 @@ def scale_psi(variates: Float32s, sums: NDArray[np.float64], sweep: Sweep) -> Fl
 
 
 def draw_small_topics(
-    words: NDArray[np.int32], beta: float, key: Key, variates: Float32s, sums: NDArray[np.float64]
+    words: CountArray, beta: float, key: Key, variates: Float32s, sums: NDArray[np.float64]
 ) -> None:
     """Redraw topics whose variates underflow, in logs and from the same random numbers."""
     for m in np.flatnonzero(sums < SMALL_SUM):

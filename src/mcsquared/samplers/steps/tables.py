@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.arrays import CountArray
 from mcsquared.kernels.cpu.counts import draw_table_counts
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
 from mcsquared.samplers.types import Key, Sweep
@@ -21,21 +22,21 @@ def draw_collapsed_tables(sweep: Sweep) -> None:
 
 
 def draw_tables(
-    customers: NDArray[np.int32],
+    customers: CountArray,
     concentration: NDArray[np.float64],
     key: Key,
     threads: ThreadPool = SINGLE_THREAD,
     first_row: int = 0,
-) -> NDArray[np.int32]:
-    """Draw CRT(customers, concentration) exactly: int32 (n_restaurants, n_dishes).
+) -> CountArray:
+    """Draw CRT(customers, concentration) exactly: (n_restaurants, n_dishes).
 
-    ``customers`` has the same shape; ``concentration`` is (n_dishes,). ``first_row`` is the index
-    of the first restaurant among the random numbers.
+    ``customers``, int32 or int64, has the same shape and type; ``concentration`` is (n_dishes,).
+    ``first_row`` is the index of the first restaurant among the random numbers.
     """
-    customers = np.ascontiguousarray(customers, np.int32)
+    customers = np.ascontiguousarray(customers)
     concentration = np.ascontiguousarray(concentration, np.float64)
 
-    def draw(first: int, last: int) -> NDArray[np.int32]:
+    def draw(first: int, last: int) -> CountArray:
         return draw_table_counts(customers[first:last], concentration, key, first_row + first)
 
     return np.concatenate(threads.map(len(customers), draw))
