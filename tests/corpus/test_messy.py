@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import mcsquared as mc2
+from mcsquared.corpus.columns.convert import conform
 from mcsquared.corpus.columns.values import interpret
 from mcsquared.corpus.sources.files import detect_separator, read_table
 from mcsquared.errors import InputError
@@ -60,6 +61,47 @@ def test_ambiguous_dates_and_thousands_stay_strings_with_a_hint():
     mostly = [str(i) for i in range(30)] + ["unknown"]
     corpus = mc2.Corpus.from_tokens([["a"]] * 31, {"x": mostly})
     assert "but not 'unknown'" in corpus.describe()
+
+
+@pytest.mark.parametrize(
+    ("fields", "numbers"),
+    [
+        (["3,14", "2", "-", "n/a"], [3.14, 2.0, np.nan, np.nan]),
+        (["1.234,50", "7"], [1234.5, 7.0]),
+        (["1,234.50", "1,234,567", "?"], [1234.5, 1234567.0, np.nan]),
+        (["1,204", "0.5"], [1204.0, 0.5]),
+    ],
+)
+def test_numbers_are_read_in_the_notation_that_fits_all_of_them(fields, numbers):
+    np.testing.assert_array_equal(interpret(fields), numbers)
+
+
+def test_signs_alone_are_names_and_not_missing_numbers():
+    assert interpret(["+", "-", "+"]) == ["+", "-", "+"]
+    assert interpret(["1,5", "x", "-"]) == ["1,5", "x", "-"]
+
+
+def test_weekdays_are_ignored_in_dates():
+    dates = interpret(["Sat 21 Jun 2014", "Saturday, June 21, 2014", "-"])
+    assert (dates[:2] == np.datetime64("2014-06-21")).all()
+    assert np.isnat(dates[2])
+
+
+def test_lists_in_strings_are_bags(tmp_path):
+    assert interpret(["['a', 'b, c']", '["a"]', "", "[]"]) == [["a", "b, c"], ["a"], None, []]
+    for other in ("[a, b]", "['a' 'b']", "[[1], [2]]"):
+        assert interpret([other]) == [other]
+    path = tmp_path / "lists.csv"
+    path.write_text("text;tags\nants bees;['x', 'y']\nbees;['y']\n")
+    corpus = mc2.Corpus.read(path, text="text", contexts=["tags"])
+    assert corpus.contexts["tags"].categories.tolist() == ["x", "y"]
+    options = {"n_sweeps": 4, "burn_in": 2, "random_state": 0, "progress": False}
+    trained = mc2.MC2(**options).fit(corpus).posterior_.contexts["tags"]
+    new = mc2.Corpus.from_tokens([["ants"]], {"tags": ["['y', 'z']"]}).contexts["tags"]
+    assert conform(new, trained).values.toarray().tolist() == [[0, 1]]
+    frame = pd.DataFrame({"text": ["ants"] * 2, "tags": ["['x', 'y, z']", "['x']"]})
+    bags = mc2.Corpus.from_frame(frame, "text", ["tags"], bags=["tags"])
+    assert bags.contexts["tags"].categories.tolist() == ["x", "y, z"]
 
 
 def test_a_bag_is_split_at_bars_if_the_hint_says_so():

@@ -14,6 +14,7 @@ from mcsquared.cli.reading import FileOptions, parse_contexts, read_for_fit
 from mcsquared.errors import InputError, ModelFileError
 from mcsquared.storage import read_file, write_file
 from tests.fuzz import mutations
+from tests.samplers.leveled_cases import two_levels_above
 
 MAX_SECONDS = 5.0
 MAX_MEGABYTES = 500.0
@@ -24,10 +25,12 @@ CONTEXTS = {"year": YEARS, "tags": TAGS, "kind": ["x", "y", "x", None] * 3}
 VECTORS = [np.random.default_rng(j).normal(size=(3, 2)) for j in range(12)]
 CORPORA = {
     "words": mc2.Corpus(WORDS, CONTEXTS),
+    "levels": two_levels_above(),
     "vectors": mc2.Corpus(VECTORS, {"year": YEARS}),
 }
 MODELS = [("words", {}), ("words", {"lam": np.inf}), ("vectors", {}), ("vectors", {"lam": np.inf})]
-MODELS += [("words", {"lam": np.inf, "sampler": "collapsed"})]
+MODELS += [("words", {"lam": np.inf, "sampler": "collapsed"}), ("levels", {})]
+MODELS += [("words", {"effects": ["kind", "tags"]})]
 
 
 def model(**parameters):

@@ -12,7 +12,7 @@ from scipy import sparse
 from mcsquared.arrays import Floats, Int64s, Integers
 from mcsquared.corpus.buffers import Buffer, LabelEncoder, RowsBuffer, Run, Storage, recode_rows
 from mcsquared.corpus.columns.column import Column
-from mcsquared.corpus.columns.values import category_label, prefix_errors
+from mcsquared.corpus.columns.values import category_label, parse_list, prefix_errors
 from mcsquared.corpus.content import check_magnitude, entries_of_rows
 from mcsquared.errors import InputError
 
@@ -95,8 +95,10 @@ def split_batch(codes: Integers, strings: list[str], separator: str) -> Batch:
 
 
 def split(text: str, separator: str) -> list[str]:
-    """Split a string; parts are stripped, and empty ones are dropped."""
-    return [part.strip() for part in text.split(separator) if part.strip()]
+    """Split a string, or read it as a list; parts are stripped, and empty ones are dropped."""
+    listed = parse_list(text.strip())
+    parts = text.split(separator) if listed is None else map(category_label, listed)
+    return [part.strip() for part in parts if part.strip()]
 
 
 @dataclass(frozen=True, eq=False)

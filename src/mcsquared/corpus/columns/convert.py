@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.corpus.columns.column import Column
-from mcsquared.corpus.columns.values import category_label, days_to_dates, iso_days
+from mcsquared.corpus.columns.values import category_label, days_to_dates, iso_days, parse_list
 from mcsquared.corpus.content import Vectors, Words
 from mcsquared.errors import InputError
 from mcsquared.families.dirichlet import count_matrix
@@ -191,7 +191,8 @@ def _split_like(column: Column, reference: Column) -> Column:
     parts = []
     for name in _labels(column):
         separators = [mark for mark in (";", ",", "|") if mark in name and name not in in_training]
-        parts.append(split(name, separators[0]) if separators else [name])
+        is_listed = parse_list(name) is not None and name not in in_training
+        parts.append(split(name, (*separators, ",")[0]) if separators or is_listed else [name])
     return column_from(column.name, [parts[code] if code >= 0 else None for code in column.values])
 
 

@@ -1,6 +1,8 @@
 """Scalar values of any library: missing values, labels, and numbers and dates as strings."""
 
+import ast
 import datetime
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,9 +24,13 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _NUMBER = re.compile(
     r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(inf|infinity)", re.IGNORECASE
 )
-_MIN_NUMBER_SHARE = 0.8  # share of the distinct values that are numbers
-_COMMA_NUMBER = re.compile(r"[+-]?[0-9]+(,[0-9]+)?")
-_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+")
+_MIN_SHARE = 0.8  # of the distinct values, for a column that is meant to be numbers or dates
+_NOTATIONS = {  # by decimal mark: 1,234.5 and 1.234,5
+    point: re.compile(rf"[+-]?([0-9]+|[0-9]{{1,3}}([{comma}][0-9]{{3}})+)([{point}][0-9]+)?")
+    for point, comma in (".,", ",.")
+}
+_JOINED = re.compile(r"""['"]\s+['"]""")  # strings that Python would concatenate
+_WEEKDAY = re.compile(r"^(mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,? ", re.IGNORECASE)
 _DAY_MONTH = re.compile(r"([0-9]{1,2})([./-])([0-9]{1,2})[./-]([0-9]{4})")
 _YEAR_FIRST = re.compile(r"([0-9]{4})[./]([0-9]{1,2})[./]([0-9]{1,2})")
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
@@ -99,23 +105,33 @@ def hint(categories: Sequence[str], n_observed: int) -> str:
     """
     if not categories:
         return ""
+    if all(_is_bracketed(text) for text in categories):
+        if any(parse_list(text) is None for text in categories):
+            return "strings in brackets may be lists: write them as ['a', 'b']"
+        return "strings in brackets may be lists: use bags= in Python, NAME:bag in mc2 fit"
     for separator in (";", "|"):
         if 2 * sum(separator in text for text in categories) >= len(categories):
             option = "NAME:bag" if separator == ";" else f"NAME:bag:{separator}"
             use = f"use bags= in Python, {option} in mc2 fit"
             return f"strings with {separator!r} may be lists: {use}"
-    if all(_can_convert(float, text) for text in categories):
+    present = [text for text in categories if not _is_blank(text)] or [*categories]
+    if all(_can_convert(float, text) for text in present):
         return "all strings are numbers: convert the column unless they are labels"
-    if all(_can_convert(datetime.date.fromisoformat, text) for text in categories):
+    if all(_can_convert(datetime.date.fromisoformat, text) for text in present):
         return "all strings are dates: convert the column to dates"
-    numbers = sum(_can_convert(float, text) for text in categories)
-    if _MIN_NUMBER_SHARE * len(categories) <= numbers and len(categories) >= _MIN_DISTINCT:
-        other = next(text for text in categories if not _can_convert(float, text))
-        return f"most strings are numbers, but not {other!r:.30}: leave such fields empty"
-    if all(_DAY_MONTH.fullmatch(text) for text in categories):
+    if all(_is_number(text) for text in present):
+        example = next(text for text in present if not _can_convert(float, text))
+        return f"strings such as {example!r:.30} may be numbers: write them as 1234.5"
+    if all(_DAY_MONTH.fullmatch(text) for text in present):
         return "dates whose day and month are ambiguous: write them as 2014-06-21"
+    for name, belongs in (("numbers", _is_number), ("dates", _is_date)):
+        other = [text for text in present if not belongs(text)]
+        if len(other) <= (1.0 - _MIN_SHARE) * len(present) and len(present) >= _MIN_DISTINCT:
+            return f"most strings are {name}, but not {other[0]!r:.30}: leave such fields empty"
     if is_distinct(categories, n_observed):
         return "all values are distinct, which gives no information about clusters"
+    if 2 * len(categories) > n_observed >= _MIN_DISTINCT:
+        return "most values are distinct, which gives little information about clusters"
     return ""
 
 
@@ -132,36 +148,77 @@ def _can_convert(convert: Callable[[str], object], text: str) -> bool:
     return True
 
 
-def interpret(strings: Sequence[str]) -> Any:
-    """Convert a column of a CSV file to numbers, booleans or dates, or return its strings.
+def _is_number(text: str) -> bool:
+    return _can_convert(float, text) or any(p.fullmatch(text) for p in _NOTATIONS.values())
 
-    An empty field is missing. "NA", "nan", "null" and the like are missing as well, but only in a
+
+def _is_date(text: str) -> bool:
+    return (_parse_datetime(text) or _parse_local(text, True)) is not None
+
+
+def _is_blank(field: str) -> bool:
+    """Return whether a field among numbers or dates is missing: "n/a" or "-"."""
+    return field.lower() in _MISSING or not any(map(str.isalnum, field))
+
+
+def _is_bracketed(text: str) -> bool:
+    return text.startswith("[") and text.endswith("]")
+
+
+def parse_list(text: str) -> list[Any] | None:
+    """Return the list that a string such as "['a', 'b']" or '["a", "b"]' represents, or None."""
+    if not _is_bracketed(text) or _JOINED.search(text):
+        return None
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            values = parse(text)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+        is_flat = isinstance(values, list) and not any(isinstance(x, list | dict) for x in values)
+        return values if is_flat else None
+    return None
+
+
+def interpret(strings: Sequence[str]) -> Any:
+    """Convert a column of a CSV file to numbers, booleans, dates or lists, or return its strings.
+
+    An empty field is missing. "NA", "nan", "-" and the like are missing as well, but only in a
     column of numbers, booleans or dates: among other strings they may be names.
     """
     fields = [field.strip() for field in strings]
-    present = [field for field in fields if field.lower() not in _MISSING]
-    if not present:
-        return [None if field.lower() in _MISSING else field for field in fields]
-    if all(_NUMBER.fullmatch(field) for field in present):
-        if len(present) == len(fields) and all(_INTEGER.fullmatch(field) for field in fields):
-            return np.array([int(field) for field in fields], dtype=np.int64)
-        return np.array([np.nan if field.lower() in _MISSING else float(field) for field in fields])
-    if _has_decimal_commas(present):
-        numbers = (field.replace(",", ".") for field in fields)
-        return np.array([np.nan if x.lower() in _MISSING else float(x) for x in numbers])
-    if all(field.lower() in _BOOLEANS for field in present):
-        return [_BOOLEANS.get(field.lower()) for field in fields]
-    dates = _dates(fields)
-    return [field or None for field in fields] if dates is None else dates
+    if all(field.lower() in _MISSING for field in fields):
+        return [None] * len(fields)
+    cleaned = ["" if _is_blank(field) else field for field in fields]
+    present = [field for field in cleaned if field]
+    if present and (numbers := _python_numbers(present)):
+        if len(present) == len(fields) and all(_INTEGER.fullmatch(field) for field in numbers):
+            return np.array([int(field) for field in numbers], dtype=np.int64)
+        rest = iter(numbers)
+        return np.array([float(next(rest)) if field else np.nan for field in cleaned])
+    if present and all(field.lower() in _BOOLEANS for field in present):
+        return [_BOOLEANS.get(field.lower()) for field in cleaned]
+    if (dates := _dates(cleaned)) is not None:
+        return dates
+    filled = [None if field.lower() in _MISSING else field for field in fields]
+    if all(field is None or _is_bracketed(field) for field in filled):
+        lists = [field and parse_list(field) for field in filled]
+        if all(field is None or row is not None for field, row in zip(filled, lists, strict=True)):
+            return lists
+    return [field or None for field in fields]
 
 
-def _has_decimal_commas(fields: list[str]) -> bool:
-    """Return whether all fields are numbers such as "3,14"; "1,234" alone may be a thousand."""
-    return (
-        all(_COMMA_NUMBER.fullmatch(field) for field in fields)
-        and any("," in field for field in fields)
-        and not all(_THOUSANDS.fullmatch(field) for field in fields if "," in field)
-    )
+def _python_numbers(fields: list[str]) -> list[str] | None:
+    """Return fields in Python's notation if all are numbers: "3,14" as "3.14"; None if unclear.
+
+    Fields such as "1,234.5" and "3,14" show which notation a column has; "1,234" alone does not.
+    """
+    if all(_NUMBER.fullmatch(field) for field in fields):
+        return fields
+    for point, other in (".,", ",."):
+        fits, other_fits = (_NOTATIONS[mark].fullmatch for mark in (point, other))
+        if all(fits(field) for field in fields) and not all(other_fits(field) for field in fields):
+            return [field.replace(other, "").replace(point, ".") for field in fields]
+    return None
 
 
 def interpret_dates(values: list[Any]) -> Any:
@@ -203,7 +260,8 @@ def _day_first(fields: list[str]) -> bool | None:
 
 
 def _parse_local(text: str, day_first: bool | None) -> datetime.datetime | None:
-    """Return 21.06.2014, 06/21/2014, 2014/6/21, 21 Jun 2014 or June 21, 2014 as a date."""
+    """Return 21.06.2014, 06/21/2014, 2014/6/21, Sat 21 Jun 2014 or June 21, 2014 as a date."""
+    text = _WEEKDAY.sub("", text)
     if match := _YEAR_FIRST.fullmatch(text):
         year, month, day = match.groups()
     elif match := _NAMED_MONTH.fullmatch(text):
