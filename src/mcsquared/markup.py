@@ -96,5 +96,4 @@ def _cell(value: Any) -> tuple[str, bool]:
 
 
 def _text(value: Any, limit: int = MAX_CELL_LENGTH) -> str:
-    line = " ".join(str(value).split())
-    return escape(line if len(line) <= limit else line[: limit - 1] + "…")
+    return escape(shorten(" ".join(str(value).split()), limit))

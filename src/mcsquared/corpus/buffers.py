@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.arrays import Int32s, Int64s
-from mcsquared.corpus.content import check_largest, object_array
+from mcsquared.corpus.content import blocks_of_rows, check_largest, object_array
 from mcsquared.errors import InputError
 
 Run = tuple[int, int]  # consecutive rows first:last, without ``last``
@@ -275,13 +275,8 @@ class RowsBuffer:
         """Yield (first, last) of blocks of rows with at most BLOCK_ENTRIES entries, or one row."""
         for begin in range(0, self.n_rows, BLOCK_ENTRIES):
             end = min(begin + BLOCK_ENTRIES, self.n_rows)
-            start = self.start.read((begin, end + 1))
-            first = 0
-            while first < end - begin:
-                last = int(np.searchsorted(start, start[first] + BLOCK_ENTRIES, side="right")) - 1
-                last = min(max(last, first + 1), end - begin)
+            for first, last in blocks_of_rows(self.start.read((begin, end + 1)), BLOCK_ENTRIES):
                 yield begin + first, begin + last
-                first = last
 
     def remove(self) -> None:
         """Free the entries, or delete the files."""

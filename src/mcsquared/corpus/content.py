@@ -1,6 +1,6 @@
 """The content of groups: word counts or vectors."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -171,6 +171,16 @@ class ContentSizes:
 def row_offsets(sizes: ArrayLike) -> Int64s:
     """Return the offsets of consecutive rows of the given sizes, int64 (n_rows + 1,)."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def blocks_of_rows(start: Integers, max_entries: int) -> Iterator[tuple[int, int]]:
+    """Yield (first, last) of consecutive rows with at most ``max_entries`` entries, or one row."""
+    first, n_rows = 0, len(start) - 1
+    while first < n_rows:
+        last = int(np.searchsorted(start, start[first] + max_entries, side="right")) - 1
+        last = min(max(last, first + 1), n_rows)
+        yield first, last
+        first = last
 
 
 def entries_of_rows(start: Int64s, rows: Integers) -> tuple[Int64s, Int64s]:

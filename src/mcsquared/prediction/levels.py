@@ -19,8 +19,6 @@ from mcsquared.arrays import Floats, Int32s
 from mcsquared.corpus import Corpus
 from mcsquared.posterior import ParameterDraw, Posterior
 
-NO_PARENT = -1
-
 
 def log_weights_of_groups(
     posterior: Posterior, draw: ParameterDraw, corpus: Corpus

@@ -13,6 +13,7 @@ from scipy.special import logsumexp
 
 from mcsquared.arrays import Floats, Int32s
 from mcsquared.corpus import Column, Corpus, Words
+from mcsquared.corpus.content import blocks_of_rows
 from mcsquared.families import ConjugateFamily
 from mcsquared.model.priors import vector_observations
 from mcsquared.posterior import ParameterDraw, Posterior
@@ -38,11 +39,8 @@ def token_batches(corpus: Corpus, parameters: ModelParameters) -> Iterator[Token
         start, observations = content.counts.indptr, np.zeros(0)
     else:
         start, observations = content.start, vector_observations(corpus, parameters.family)
-    step = BATCH_SIZE // max(parameters.log_topic_given_cluster.shape[1], 1)
-    first = 0
-    while first < corpus.n_groups:
-        last = int(np.searchsorted(start, start[first] + step, side="right")) - 1
-        last = min(max(last, first + 1), corpus.n_groups)
+    max_rows = BATCH_SIZE // max(parameters.log_topic_given_cluster.shape[1], 1)
+    for first, last in blocks_of_rows(start, max_rows):
         offsets = start[first : last + 1] - start[first]
         if isinstance(content, Words):
             entries = slice(start[first], start[last])
@@ -55,7 +53,6 @@ def token_batches(corpus: Corpus, parameters: ModelParameters) -> Iterator[Token
         shape = (last - first, len(log_likelihood))
         counts = sparse.csr_matrix((occurrences, rows.ravel(), offsets), shape=shape)
         yield TokenBatch(slice(first, last), counts, log_likelihood)
-        first = last
 
 
 def row_blocks(n_rows: int, width: int) -> Iterator[slice]:

@@ -9,6 +9,7 @@ from scipy import sparse
 
 from mcsquared.arrays import Float32s, Floats, Int64s
 from mcsquared.corpus import Corpus, Words
+from mcsquared.corpus.content import blocks_of_rows
 from mcsquared.errors import InputError
 from mcsquared.markup import shorten
 from mcsquared.model.priors import vector_observations
@@ -153,12 +154,9 @@ def _batches(
     batch_size = max(1, _FLOATS_PER_BATCH // max(n_topics, 1))
     word_likelihood = np.ascontiguousarray(posterior.components.T, np.float32) if words else None
     observations: Any = None if words else vector_observations(corpus, posterior.priors.content)
-    begin = 0
-    while begin < corpus.n_groups:
-        end = int(np.searchsorted(start, start[begin] + batch_size, side="right")) - 1
-        end = min(max(end, begin + 1), corpus.n_groups)
-        entries = slice(int(start[begin]), int(start[end]))
-        group = np.repeat(np.arange(end - begin), np.diff(start[begin : end + 1]))
+    for first, last in blocks_of_rows(start, batch_size):
+        entries = slice(int(start[first]), int(start[last]))
+        group = np.repeat(np.arange(last - first), np.diff(start[first : last + 1]))
         if word_likelihood is not None:
             counts = content.counts.data[entries].astype(np.float32)
             likelihood = word_likelihood[content.counts.indices[entries]]
@@ -166,8 +164,7 @@ def _batches(
             counts = np.ones(len(group), np.float32)
             likelihood = vector_likelihood(posterior, observations[entries])
         if len(group):
-            yield slice(begin, end), group, counts, likelihood
-        begin = end
+            yield slice(first, last), group, counts, likelihood
 
 
 def _fixed_point(

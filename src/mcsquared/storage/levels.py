@@ -51,7 +51,7 @@ def unpack_levels(state: State, reader: Reader, observations: Observations, prio
         )
         tables = reader.array(f"{prefix}.tables_below", np.int64, (n_below,), 0, MAX_COUNT)
         sizes = [len(context.first_shapes()) for context in units.contexts]
-        shapes = _shapes(reader, f"{prefix}.shapes", sum(sizes))
+        shapes = unpack_shapes(reader, f"{prefix}.shapes", sum(sizes))
         children = np.zeros((int(n_slots), n_below), np.int32)
         orphans = np.zeros(n_below, np.int32)
         parts = np.split(shapes, np.cumsum(sizes)[:-1]) if sizes else []
@@ -78,8 +78,9 @@ def _check_tables(children: Int32s, orphans: Int32s, tables: Any) -> None:
         raise ModelFileError("the tables of a level do not agree with its units")
 
 
-def _shapes(reader: Reader, name: str, size: int) -> Floats:
-    shapes = reader.array(name, np.float64, (size,), 0.0, MAX_CONCENTRATION)
+def unpack_shapes(reader: Reader, name: str, n_categories: int) -> Floats:
+    """Return the shapes of categories, which must be positive."""
+    shapes = reader.array(name, np.float64, (n_categories,), 0.0, MAX_CONCENTRATION)
     if not (shapes > 0.0).all():
         raise ModelFileError(f"the array {name!r} must be positive")
     return shapes
@@ -117,7 +118,7 @@ def unpack_type_draws(
         _check_concentrations(alpha, v)
         if not len(children) or not children.any(axis=1).all():
             raise ModelFileError(f"the array '{name}.children' has a type without children")
-        shapes = _shapes(reader, f"{name}.shapes", learned_categories(prior))
+        shapes = unpack_shapes(reader, f"{name}.shapes", learned_categories(prior))
         found.append(TypeDraw(children, draws, alpha, v, shapes))
         n_below = len(children)
     return tuple(found)

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.arrays import Floats, Int32s
-from mcsquared.checks import MAX_CONCENTRATION
 from mcsquared.errors import ModelFileError
 from mcsquared.families import ConjugateFamily
 from mcsquared.kernels.cpu.lanes import N_LANES
@@ -23,6 +22,7 @@ from mcsquared.storage.levels import (
     pack_levels,
     pack_type_draws,
     unpack_levels,
+    unpack_shapes,
     unpack_type_draws,
 )
 
@@ -51,8 +51,9 @@ def pack_state(state: State) -> tuple[Tensors, dict[str, Any]]:
     if state.tables_in_cluster is not None:
         tensors |= pack_csr("tables_in_cluster", sparse.csr_matrix(state.tables_in_cluster))
     if state.effects is not None:
-        parameters = EffectParameters(sparse.csr_matrix(state.effects.tables), *_values(state))
-        tensors |= _pack_effects("effects", parameters)
+        effects = state.effects
+        tables, values = sparse.csr_matrix(effects.tables), (effects.weights, effects.v)
+        tensors |= _pack_effects("effects", EffectParameters(tables, *map(np.copy, values)))
     if len(state.topic_of_token) != counts.tokens_in_topic.sum():
         tensors |= pack_csr("topics_in_cluster", sparse.csr_matrix(counts.topics_in_cluster))
         tensors |= pack_csr("words_in_topic", sparse.csr_matrix(counts.words_in_topic))
@@ -127,18 +128,10 @@ def _state_shapes(reader: Reader, observations: Observations) -> Floats:
     """Return the shapes of the categories of all bags; fixed ones are those of the priors."""
     shapes = observations.bags.shapes.copy()
     if observations.has_learned_bags:
-        found = _shapes(reader, "category_shapes", len(shapes))
+        found = unpack_shapes(reader, "category_shapes", len(shapes))
         for family, columns in observations.bag_columns:
             if family.is_learned:
                 shapes[columns] = found[columns]
-    return shapes
-
-
-def _shapes(reader: Reader, name: str, n_categories: int) -> Floats:
-    """Return the shapes of all categories; they must be positive."""
-    shapes = reader.array(name, np.float64, (n_categories,), 0.0, MAX_CONCENTRATION)
-    if not (shapes > 0.0).all():
-        raise ModelFileError(f"the array {name!r} must be positive")
     return shapes
 
 
@@ -268,7 +261,7 @@ def unpack_draw(
         content = _statistics(reader, name, len(weights), priors.content, n_tokens)
     shapes: Floats | None = None
     if priors.has_learned_contexts:
-        shapes = _shapes(reader, f"{prefix}.category_shapes", priors.n_categories)
+        shapes = unpack_shapes(reader, f"{prefix}.category_shapes", priors.n_categories)
     effects = None
     if priors.effects:
         effects = _effects(reader, f"{prefix}.effects", priors, len(weights))
@@ -284,12 +277,6 @@ def unpack_draw(
         levels=unpack_type_draws(reader, prefix, len(sizes), priors),
         **concentrations,
     )
-
-
-def _values(state: State) -> tuple[Floats, Floats]:
-    """Return copies of ω and v_c of a state with effects."""
-    assert state.effects is not None
-    return state.effects.weights.copy(), state.effects.v.copy()
 
 
 def _pack_effects(prefix: str, effects: EffectParameters) -> Tensors:
@@ -317,14 +304,11 @@ def _tables(
 ) -> sparse.csr_matrix:
     """Return the tables of each cluster and topic, given its number of tokens."""
     tables = reader.csr(name, *tokens.shape)
-    if has_effects:  # all tables of a cluster's groups may come from the values of effects
-        if (tables > tokens).nnz:
-            raise ModelFileError(f"the array {name!r} has more tables than tokens")
-        return tables
     same = np.array_equal(tables.indptr, tokens.indptr)
-    if not same or not np.array_equal(tables.indices, tokens.indices):
+    # With effects, all tables of a cluster's groups may come from the values of effects.
+    if not has_effects and not (same and np.array_equal(tables.indices, tokens.indices)):
         raise ModelFileError(f"the array {name!r} has tables without tokens")
-    if (tables.data > tokens.data).any():
+    if (tables > tokens).nnz:
         raise ModelFileError(f"the array {name!r} has more tables than tokens")
     return tables
 

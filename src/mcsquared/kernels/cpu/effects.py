@@ -18,7 +18,7 @@ from numba import float32
 from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.contexts import add_context_scores
 from mcsquared.kernels.cpu.fast_math import log32
-from mcsquared.kernels.cpu.groups import empty_uniforms, fill_group_uniforms
+from mcsquared.kernels.cpu.groups import empty_uniforms, fill_group_uniforms, list_topics
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cpu.special import log_rising_factorial, pick
 from mcsquared.kernels.cpu.thresholds import running_sums, search_running_sums
@@ -282,15 +282,7 @@ def resample_groups_with_effects(
     for chunk in range(first_chunk, last_chunk):
         total = 0.0
         for j in range(groups.chunk_start[chunk], groups.chunk_start[chunk + 1]):
-            for i in range(groups.start[j], groups.start[j + 1]):
-                count[topic_of_token[i]] += 1
-            n_topics = 0
-            for m in range(n_slots):
-                if count[m] > 0:
-                    topics[n_topics] = m
-                    counts[n_topics] = count[m]
-                    count[m] = 0
-                    n_topics += 1
+            n_topics = list_topics(j, groups, topic_of_token, count, topics, counts)
             rest_of_topics(j, topics, n_topics, parents, given, rest)
             z = np.int64(cluster_of_group[j])
             if draws_clusters:

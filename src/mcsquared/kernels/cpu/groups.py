@@ -32,3 +32,21 @@ def fill_group_uniforms(j, groups, key, step, uniforms):
     # Every group starts a new block, so that no two groups share a random number.
     block = (groups.first_token + first) // BLOCK + groups.first_group + j
     fill_uniforms(uniforms, n_blocks, key, step, block)
+
+
+@njit(cache=True, error_model="numpy")
+def list_topics(j, groups, topic_of_token, tokens, topics, counts):
+    """Write the topics of a group and their numbers of tokens; return the number of topics.
+
+    Topics are in increasing order. ``tokens`` (topic slots,) is scratch and contains zeros.
+    """
+    for i in range(groups.start[j], groups.start[j + 1]):
+        tokens[topic_of_token[i]] += 1
+    n_topics = 0
+    for m in range(tokens.size):
+        if tokens[m] > 0:
+            topics[n_topics] = m
+            counts[n_topics] = tokens[m]
+            tokens[m] = 0
+            n_topics += 1
+    return n_topics

@@ -13,8 +13,10 @@ import numpy as np
 
 from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.contexts import add_context_scores
+from mcsquared.kernels.cpu.groups import list_topics
 from mcsquared.kernels.cpu.mixtures import add_word_scores
 from mcsquared.kernels.cpu.varying_groups import score_clusters
+from mcsquared.kernels.cpu.vector_tokens import log_mixture
 
 FIXED_POINT = 2.0**24  # scale of messages that are summed as integers
 LOWEST = -(2.0**22)  # smaller messages count as this: sums must not overflow
@@ -35,15 +37,7 @@ def score_varying_groups(first, last, groups, topic_of_token, base, tabulated, c
     topics, counts = np.empty(n_slots, np.int64), np.empty(n_slots, np.int64)
     n_tabulated = tabulated.size // base.size - 1
     for j in range(first, last):
-        for i in range(groups.start[j], groups.start[j + 1]):
-            count[topic_of_token[i]] += 1
-        n_topics = 0
-        for m in range(n_slots):
-            if count[m] > 0:
-                topics[n_topics] = m
-                counts[n_topics] = count[m]
-                count[m] = 0
-                n_topics += 1
+        n_topics = list_topics(j, groups, topic_of_token, count, topics, counts)
         score_clusters(topics, counts, n_topics, base, tabulated, n_tabulated, log_scores)
         row = scores[j - first]
         for k in range(n_cluster_slots):
@@ -117,19 +111,5 @@ def add_messages(first, scores, log_rows, rows, parent_of_group, messages):
             if sums[t] > SMALLEST_SUM:
                 value = math.log(sums[t])
             else:
-                value = log_sum(row, log_rows[t])
+                value = log_mixture(row, log_rows[t])
             messages[parent, t] += round(max(value, LOWEST) * FIXED_POINT)
-
-
-@njit(cache=True, error_model="numpy")
-def log_sum(one, other):
-    """Return log Σ exp(one + other); −∞ if all terms are 0."""
-    highest = -math.inf
-    for k in range(one.size):
-        highest = max(highest, one[k] + other[k])
-    if highest == -math.inf:
-        return highest
-    total = 0.0
-    for k in range(one.size):
-        total += math.exp(one[k] + other[k] - highest)
-    return highest + math.log(total)

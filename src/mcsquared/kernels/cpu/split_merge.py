@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mcsquared.kernels.caching import njit
+from mcsquared.kernels.cpu.groups import list_topics
 from mcsquared.kernels.cpu.predictive import JOIN, add_observation
 from mcsquared.kernels.cpu.special import crt, log_rising_factorial
 from mcsquared.kernels.rng import Step, uniform_of
@@ -74,14 +75,9 @@ def count_topics_of_groups(first_chunk, last_chunk, groups, topic_of_token, n_sl
     tokens = np.zeros(n_slots, np.int32)
     n_entries = 0
     for j in range(first, last):
-        for i in range(groups.start[j], groups.start[j + 1]):
-            tokens[topic_of_token[i]] += 1
-        for m in range(n_slots):
-            if tokens[m] > 0:
-                topic[n_entries], count[n_entries] = m, tokens[m]
-                tokens[m] = 0
-                n_topics[j - first] += 1
-                n_entries += 1
+        lists = topic[n_entries:], count[n_entries:]
+        n_topics[j - first] = list_topics(j, groups, topic_of_token, tokens, *lists)
+        n_entries += n_topics[j - first]
     return n_topics, topic[:n_entries].copy(), count[:n_entries].copy()
 
 

@@ -161,7 +161,7 @@ def largest_of(row):
 
 @njit(cache=True, error_model="numpy")
 def log_mixture(log_shares, row):
-    """Return log Σ_m exp(log_shares[m] + row[m])."""
+    """Return log Σ_m exp(log_shares[m] + row[m]), −∞ if all terms are 0."""
     largest = -math.inf
     for m in range(row.size):
         if log_shares[m] + row[m] > largest:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.corpus.content import blocks_of_rows, row_offsets
 from mcsquared.errors import InputError
 from mcsquared.kernels.cpu.gammas import ROWS_PER_PASS
 from mcsquared.kernels.cuda.memory import copy_to_device, free_bytes
@@ -187,7 +188,7 @@ class DeviceCorpus:
         if self.observations.n_words:
             return []
         cost = np.diff(self.observations.group_start[first : last + 1]) + 1
-        return list(pairwise(split(cost, ITEMS_PER_BLOCK)))
+        return list(blocks_of_rows(row_offsets(cost), ITEMS_PER_BLOCK))
 
     def _split(self, free: int) -> list[int]:
         """Return the bounds of the shards."""
@@ -210,17 +211,7 @@ class DeviceCorpus:
                 f"device 'cuda' requires {n_bytes.max()} bytes for the largest group, got "
                 f"{shard_bytes}; use device='cpu'"
             )
-        return split(n_bytes, shard_bytes)
-
-
-def split(cost: NDArray[np.int64], capacity: int) -> list[int]:
-    """Return bounds of consecutive parts, each of cost <= ``capacity`` or a single item."""
-    total, bounds, done = np.cumsum(cost), [0], 0
-    while bounds[-1] < len(total):
-        last = int(np.searchsorted(total, done + capacity, side="right"))
-        bounds.append(max(last, bounds[-1] + 1))
-        done = int(total[bounds[-1] - 1])
-    return bounds
+        return [0, *(last for _, last in blocks_of_rows(row_offsets(n_bytes), shard_bytes))]
 
 
 def longest_first(start: NDArray[np.int64]) -> NDArray[np.int64]:
