@@ -32,8 +32,8 @@ class Counts:
     """Counts derived from assignments. A cache: `count` computes them from scratch.
 
     Clusters and topics occupy slots, and some slots are empty. A cluster or topic keeps its slot
-    when others are born or die. Counts of tokens are int32, or int64 if one
-    of them exceeds 2³¹ − 1.
+    when others appear or disappear. Counts of tokens are int32, or int64 if one of them exceeds
+    2³¹ − 1.
     """
 
     groups_in_cluster: Int32s  # n_k (cluster slots,)

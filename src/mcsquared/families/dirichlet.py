@@ -157,7 +157,7 @@ class Categorical(Dirichlet):
         the prior is Dir(g b); b has a uniform prior, log g a uniform one between g = 0.1 and 10⁶,
         and both are resampled, so that a context unrelated to the clusters does not affect
         them. A `Gamma` is a prior of g, with b learned as well. None: learned for contexts if
-        groups vary around their cluster (a finite ``lam``); 0.05 for words, otherwise 0.1.
+        groups vary within their cluster (a finite ``lam``); 0.05 for words, otherwise 0.1.
     size : int, optional
         The number of categories. It cannot be inferred from codes, so it must be given before use.
 

@@ -93,7 +93,7 @@ def content_data(
 
 
 def vector_data(posterior: Posterior) -> dict[str, Any]:
-    """Return means, and sds if the family has them, of each topic, each cluster and overall."""
+    """Return means of each topic, each cluster and overall, and sds if the family has them."""
     means = posterior.components
     statistics = np.asarray(posterior.representative_draw.content_statistics)
     covariance = posterior.priors.content.mean_covariance(statistics)

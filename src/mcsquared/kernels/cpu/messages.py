@@ -47,7 +47,7 @@ def score_varying_groups(first, last, groups, topic_of_token, base, tabulated, c
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def score_groups_of_words(first, last, entries, log_mixtures, contexts, scores):
-    """Write the log-likelihood of words and contexts, topics summed out, as above: λ = ∞.
+    """Write the log-likelihood of words and contexts, topics summed out, as above (λ = ∞).
 
     The first arguments are those of `mcsquared.kernels.cpu.mixtures.draw_clusters_of_words`.
     """

@@ -1,4 +1,4 @@
-"""Splits of one topic into two, where groups vary around their cluster (λ finite).
+"""Splits of one topic into two, where groups vary within their cluster (λ finite).
 
 Only the tokens of the topic are visited. Those of one group form a *cell*. Cells are independent
 given the arguments of a pass, and results are sums of integers or one number per cell or token, so

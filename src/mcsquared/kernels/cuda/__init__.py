@@ -6,9 +6,10 @@ for a number of slots is returned by a function of that number.
 
 Arguments mean the same as those of the CPU kernel. ``first_group`` and ``first_token`` are the
 numbers of groups and tokens of the corpus before these arrays: random numbers are those of the
-whole corpus. ``order`` lists the groups or words, longest first, to balance the load of the warps.
-``statistics``, ..., ``python_scores`` are the ``contexts`` of `add_context_scores`. ``n_slots`` is
-the number of topic slots.
+whole corpus. ``block_start`` and ``block_end`` are the bounds, in these arrays, of the groups that
+a kernel processes. ``order`` lists the groups or words, longest first, to balance the load of the
+warps. ``statistics``, ..., ``python_scores`` are the ``contexts`` of `add_context_scores`.
+``n_slots`` is the number of topic slots.
 """
 
 import numpy as np

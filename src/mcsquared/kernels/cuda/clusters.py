@@ -86,16 +86,12 @@ def draw_cluster(scores, sums, index, seed, chain, sweep):
 
 @cache
 def draw_clusters_by_scores(per_thread):
-    """Return a kernel that draws z_j of groups, given the scores of their content.
-
-    ``first_group`` is the index of the first group in the arrays, and ``groups_before`` the number
-    of groups of the corpus before these arrays.
-    """
+    """Return a kernel that draws z_j of a block of groups, given the scores of their content."""
 
     @one_warp_each()
     def kernel(
         n_groups,
-        first_group,
+        block_start,
         n_cluster_slots,
         content_scores,
         log_weights,
@@ -109,7 +105,7 @@ def draw_clusters_by_scores(per_thread):
         seed,
         chain,
         sweep,
-        groups_before,
+        first_group,
         cluster_of_group,
     ):
         score = cuda.local.array(per_thread, float64)
@@ -117,7 +113,7 @@ def draw_clusters_by_scores(per_thread):
         thread, row = thread_of_warp(), warp_of_grid()
         if row >= n_groups:
             return
-        j = first_group + row
+        j = block_start + row
         for q in range(per_thread):
             k = q * 32 + thread
             score[q] = -math.inf
@@ -125,7 +121,7 @@ def draw_clusters_by_scores(per_thread):
                 score[q] = log_weights[k] + content_scores[row * n_cluster_slots + k]
         contexts = (statistics, bag_start, category, count, natural, log_categories, python_scores)
         add_context_scores(j, n_cluster_slots, contexts, score)
-        cluster = draw_cluster(score, sums, groups_before + j, seed, chain, sweep)
+        cluster = draw_cluster(score, sums, first_group + j, seed, chain, sweep)
         if thread == 0 and cluster >= 0:  # otherwise the group keeps its cluster
             cluster_of_group[j] = cluster
 

@@ -53,16 +53,15 @@ def max_log_likelihood(n_slots, rows, row):
 def score_vector_groups(n_slots, per_thread):
     """Return a kernel that writes Σ_i log Σ_m τ_km ψ_m(x_i) of groups in every cluster slot.
 
-    Tokens of likelihood 0 in every topic are ignored. ``batch_start`` is the first group of the
-    batch, ``order`` lists the groups of each batch, and ``rows`` is float64 (tokens of these groups
-    × topic slots,), from `log_likelihood_rows`.
+    Tokens of likelihood 0 in every topic are ignored. ``order`` lists the groups of each
+    block, and ``rows`` is float64 (tokens of the block × topic slots,), from `log_likelihood_rows`.
     """
     n_sums = per_thread * TOKENS_PER_PASS
 
     @one_warp_each()
     def kernel(
         n_groups,
-        batch_start,
+        block_start,
         n_cluster_slots,
         order,
         group_start,
@@ -79,14 +78,14 @@ def score_vector_groups(n_slots, per_thread):
         thread, warp, warp_index = thread_of_warp(), warp_of_block(), warp_of_grid()
         if warp_index >= n_groups:
             return
-        j = order[batch_start + warp_index]
+        j = order[block_start + warp_index]
         begin, last = group_start[j], group_start[j + 1]
         for q in range(per_thread):
             score[q] = 0.0
             product[q] = 1.0
         total_scale = 0.0  # common to all clusters
         while begin < last:
-            row = (begin - group_start[batch_start]) * n_slots
+            row = (begin - group_start[block_start]) * n_slots
             n_tokens = int32(min(int64(TOKENS_PER_PASS), last - begin))
             for t in range(TOKENS_PER_PASS):
                 log_scale[t] = -math.inf
@@ -137,6 +136,6 @@ def score_vector_groups(n_slots, per_thread):
             k = q * 32 + thread
             if k < n_cluster_slots:
                 value = score[q] + total_scale + math.log(product[q])
-                scores[(j - batch_start) * n_cluster_slots + k] = value
+                scores[(j - block_start) * n_cluster_slots + k] = value
 
     return kernel

@@ -131,7 +131,7 @@ def group_of(i, first_group, last_group, group_start):
 def draw_vector_topics(n_slots):
     """Return a kernel that draws the topics of all tokens of some groups, given clusters (λ = ∞).
 
-    ``n_tokens`` is the number of tokens of the groups ``first_group:last_group`` in the arrays, and
+    ``n_tokens`` is the number of tokens of the groups ``block_start:block_end`` in the arrays, and
     ``rows`` is float64 (n_tokens × topic slots,), from `log_likelihood_rows`. Counts are added to
     ``topics_in_cluster``.
     """
@@ -140,8 +140,8 @@ def draw_vector_topics(n_slots):
     @one_thread_each()
     def kernel(
         n_tokens,
-        first_group,
-        last_group,
+        block_start,
+        block_end,
         first_token,
         group_start,
         rows,
@@ -158,7 +158,7 @@ def draw_vector_topics(n_slots):
         prior = cuda.local.array(per_thread, float64)
         sums = cuda.local.array(per_thread, float64)
         thread = thread_of_warp()
-        first, last = group_start[first_group], group_start[last_group]
+        first, last = group_start[block_start], group_start[block_end]
         begin = first + warp_of_grid() * 32
         if begin >= last:
             return
@@ -168,7 +168,7 @@ def draw_vector_topics(n_slots):
         topic = cluster = int32(0)
         u_of_thread = 0.5
         if i < last:
-            cluster = int32(cluster_of_group[group_of(i, first_group, last_group, group_start)])
+            cluster = int32(cluster_of_group[group_of(i, block_start, block_end, group_start)])
             topic = int32(topic_of_token[i])
             u_of_thread = uniform(seed, chain, sweep, TOPICS, first_token + i, 0)
         for t in range(int32(min(int64(32), last - begin))):
@@ -195,14 +195,14 @@ def draw_vector_topics(n_slots):
 def sweep_vector_groups(n_slots):
     """Return a kernel that draws each token's topic given the others of its group (λ finite).
 
-    ``first_group`` is the index of the first group in the arrays. See `draw_vector_topics`.
+    The arguments are those of `draw_vector_topics`.
     """
     per_thread = (n_slots + 31) // 32
 
     @one_warp_each()
     def kernel(
         n_groups,
-        first_group,
+        block_start,
         first_token,
         order,
         group_start,
@@ -224,7 +224,7 @@ def sweep_vector_groups(n_slots):
         thread, warp, warp_index = thread_of_warp(), warp_of_block(), warp_of_grid()
         if warp_index >= n_groups:
             return
-        j = order[first_group + warp_index]
+        j = order[block_start + warp_index]
         begin, last = group_start[j], group_start[j + 1]
         first_topic = thread * int32(per_thread)
         n_of_thread = min(int32(per_thread), int32(n_slots) - first_topic)
@@ -243,7 +243,7 @@ def sweep_vector_groups(n_slots):
                 u_of_thread = uniform(seed, chain, sweep, TOPICS, first_token + i, 0)
             for t in range(int32(min(int64(32), last - begin))):
                 old = shuffle(topic, t)
-                row_offset = (begin + t - group_start[first_group]) * n_slots + first_topic
+                row_offset = (begin + t - group_start[block_start]) * n_slots + first_topic
                 for q in range(per_thread):
                     if first_topic + q == old:
                         others[q] -= int32(1)

@@ -90,7 +90,7 @@ def scorers(task: GroupTask) -> Iterator[tuple[int, int, Score]]:
 def score_vectors(
     task: GroupTask, tokens: VectorTokens, contexts: Any, first: int, last: int, scores: Floats
 ) -> None:
-    """Write the log-likelihood of vectors, topics summed out, and of contexts: λ = ∞."""
+    """Write the log-likelihood of vectors, topics summed out, and of contexts (λ = ∞)."""
     log_shares, start = task.globals.weights.log_shares, task.observations.group_start
     score_vector_groups(first, last, start, tokens, log_shares, scores)
     score_contexts(first, last, contexts, scores)

@@ -34,7 +34,7 @@ def token_blocks(task: GroupTask) -> Iterator[tuple[int, int, VectorTokens]]:
 
 
 def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
-    """Draw clusters with topics summed out, then the topic of every token: λ = ∞."""
+    """Draw clusters with topics summed out, then the topic of every token (λ = ∞)."""
     observations, _, globals_, threads = task
     log_shares = globals_.weights.log_shares
     order = GroupOrder(task)
@@ -55,7 +55,7 @@ def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
 
 
 def draw_topics(task: GroupTask, words_in_topic: Any = None) -> dict[str, Any]:
-    """Draw the topic of every token in turn and sum their statistics: λ finite."""
+    """Draw the topic of every token in turn and sum their statistics (λ finite)."""
     parts: list[Any] = []
     for first, last, tokens in token_blocks(task):
         if task.globals.effects is not None:

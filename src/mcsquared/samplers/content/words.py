@@ -26,7 +26,7 @@ MANY_SLOTS = 512  # above this number, weighing the topics of a group first is f
 
 
 def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
-    """Draw clusters with topics summed out: λ = ∞. Topics are drawn by cell later."""
+    """Draw clusters with topics summed out (λ = ∞). Topics are drawn by cell later."""
     observations, labels, globals_, _ = task
     layout, order = observations.layout, GroupOrder(task)
     log_mixtures = tabulate_words(task).reshape(-1)
@@ -57,7 +57,7 @@ def tabulate_words(task: GroupTask) -> Float32s:
 
 
 def draw_topics(task: GroupTask, words_in_topic: NDArray[np.int32] | None = None) -> dict[str, Any]:
-    """Draw the topic of every token and count its word: λ finite."""
+    """Draw the topic of every token and count its word (λ finite)."""
     observations, labels, globals_, threads = task
     layout, bounds = observations.layout, observations.layout.word_chunk_start
     base = as_float32(globals_.lam * np.exp(globals_.weights.log_shares))

@@ -10,7 +10,7 @@ from mcsquared.observations import Observations
 from mcsquared.samplers.types import Key
 from mcsquared.state import LevelState, State
 
-MAX_FIRST_TYPES = 20  # many, because types merge more easily than they are born
+MAX_FIRST_TYPES = 20  # many, because types merge more easily than they appear
 
 
 def start_levels(state: State, observations: Observations, priors: Priors, key: Key) -> None:

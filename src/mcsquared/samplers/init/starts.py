@@ -83,7 +83,7 @@ def start_collapsed(
 def random_topics_for(n_tokens: int) -> int:
     """Return the number of random topics that the collapsed sampler starts with.
 
-    Topics are born one token at a time and merge slowly, so a number that is typical of data of
+    Topics appear one token at a time and merge slowly, so a number that is typical of data of
     this size saves many sweeps: 7 for the letters (20,000 tokens), 60 for papers (2 million).
     """
     return int(np.clip(round(np.sqrt(n_tokens) / 20), 5, 60))
@@ -173,9 +173,9 @@ def clusters_for(observations: Observations) -> int:
 def topics_for(observations: Observations, groups_vary: bool = True) -> int:
     """Return the initial number of topics, which depends on the size of the data.
 
-    It is generous, because topics die more easily than they are born: 14 for the letters (20,000
-    tokens of 35 words), 50 for images (2 million of 200), 300 for papers (2 million of 13,000).
-    Groups of text that vary use more topics than groups that share the mixture of their cluster.
+    It is generous, because topics disappear more easily than they appear: 14 for the letters
+    (20,000 tokens of 35 words), 50 for images (2 million of 200), 300 for papers (2 million of
+    13,000). Groups of text that vary use more topics than groups that share a mixture.
     """
     n_topics = math.sqrt(observations.n_tokens) / 10
     if groups_vary and observations.n_words >= MIN_TEXT_VOCABULARY:

@@ -1,4 +1,4 @@
-"""Splits and merges of clusters, with new tables for their groups: λ finite.
+"""Splits and merges of clusters, with new tables for their groups (λ finite).
 
 Given the topics of all tokens, with τ, φ and π integrated out, the target is
 
