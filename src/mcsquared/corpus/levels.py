@@ -301,7 +301,7 @@ def _of_units(column: Column, parents: Integers, n_units: int) -> Column:
 def place_contexts(
     columns: Mapping[str, Column],
     levels: Sequence[Level],
-    wanted: Mapping[str | None, Sequence[str]],
+    contexts_of_level: Mapping[str | None, Sequence[str]],
 ) -> tuple[dict[str, Column], tuple[Level, ...]]:
     """Move contexts to the levels where a model has them; return those of groups, and the levels.
 
@@ -309,7 +309,7 @@ def place_contexts(
 
     Parameters
     ----------
-    wanted : dict from level to names of its contexts
+    contexts_of_level : dict from level to names of its contexts
         None stands for the groups.
     """
     n_groups = len(levels[0].parent_of_child)
@@ -322,17 +322,17 @@ def place_contexts(
             of_group.setdefault(name, _rows_or_missing(column, units))
     placed = []
     for level, units in zip(levels, unit_of_group, strict=True):
-        names = [name for name in wanted.get(level.name, ()) if name in of_group]
+        names = [name for name in contexts_of_level.get(level.name, ()) if name in of_group]
         own = {name: level.contexts.get(name) for name in names}
         contexts = {
             name: _of_units(of_group[name], units, level.n_units) if column is None else column
             for name, column in own.items()
         }
         placed.append(replace(level, contexts=contexts))
-    above = {name for names in (wanted.get(level.name, ()) for level in levels) for name in names}
+    above = {name for level in levels for name in contexts_of_level.get(level.name, ())}
     groups = {
         name: column
         for name, column in of_group.items()
-        if name in wanted.get(None, ()) or (name in columns and name not in above)
+        if name in contexts_of_level.get(None, ()) or (name in columns and name not in above)
     }
     return groups, tuple(placed)

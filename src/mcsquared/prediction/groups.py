@@ -217,9 +217,9 @@ def align(posterior: Posterior, corpus: Corpus) -> Corpus:
 
 def with_contexts_placed(posterior: Posterior, corpus: Corpus) -> Corpus:
     """Return the corpus with every context at the level at which the model has it."""
-    wanted: dict[str | None, list[str]] = {None: list(posterior.contexts)}
-    wanted |= {units.name: list(units.contexts) for units in posterior.units}
-    columns, levels = place_contexts(corpus.contexts, corpus.levels, wanted)
+    contexts_of_level: dict[str | None, list[str]] = {None: list(posterior.contexts)}
+    contexts_of_level |= {units.name: list(units.contexts) for units in posterior.units}
+    columns, levels = place_contexts(corpus.contexts, corpus.levels, contexts_of_level)
     placed = corpus.with_contexts(columns)
     placed.levels = levels
     return placed
