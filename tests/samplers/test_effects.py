@@ -226,4 +226,4 @@ def test_numbers_have_bins_of_about_equally_many_values():
     labels = effect.labels(column)
     assert labels[0] == f"below {effect.edges[0]:g}"
     assert labels[-1] == f"{effect.edges[-1]:g} and above"
-    assert Effect.from_json(effect.to_json()) == effect
+    assert Effect.from_dict(effect.to_dict()) == effect

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 
 from mcsquared.arrays import Int64s
 from mcsquared.checks import check_choice
 from mcsquared.errors import InputError
+from mcsquared.posterior.consensus import contingency
 
 
 class PairwiseScores(NamedTuple):
@@ -38,7 +38,7 @@ def purity(truth: ArrayLike, found: ArrayLike) -> float:
     >>> mc2.evaluation.purity(["sea", "sea", "wood", "wood"], [0, 0, 0, 1])
     0.75
     """
-    table = _contingency(truth, found)
+    table = contingency(*_labels(truth, found))
     return float(table.max(axis=0).sum() / table.sum())
 
 
@@ -129,7 +129,7 @@ def variation_of_information(truth: ArrayLike, found: ArrayLike) -> float:
     >>> mc2.evaluation.variation_of_information(["a", "a", "b"], [1, 1, 0])
     0.0
     """
-    table = _contingency(truth, found).tocoo()
+    table = contingency(*_labels(truth, found)).tocoo()
     rows = np.asarray(table.sum(axis=1)).ravel()
     columns = np.asarray(table.sum(axis=0)).ravel()
     # Both logarithms are non-negative in every cell: there is no cancellation, and equal
@@ -157,10 +157,3 @@ def _labels(truth: ArrayLike, found: ArrayLike) -> tuple[Int64s, Int64s]:
     if coded[0].size == 0:
         raise InputError("truth and found must have at least one label, got none")
     return coded[0], coded[1]
-
-
-def _contingency(truth: ArrayLike, found: ArrayLike) -> sparse.csr_matrix:
-    """Count groups by true class (rows) and found cluster (columns): int64."""
-    rows, columns = _labels(truth, found)
-    ones = np.ones(rows.size, dtype=np.int64)
-    return sparse.csr_matrix((ones, (rows, columns)))

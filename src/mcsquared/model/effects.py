@@ -97,14 +97,14 @@ class Effect:
         between = [f"{low} to below {high}" for low, high in pairwise(shown)]
         return np.array([f"below {shown[0]}", *between, f"{shown[-1]} and above"], dtype=object)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return JSON data from which `from_json` creates an equal object."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON data from which `from_dict` creates an equal object."""
         edges = None if self.edges is None else list(self.edges)
         return {"n_values": self.n_values, "edges": edges}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Effect:
-        """Read the result of `to_json`; raise `InputError` for invalid values."""
+    def from_dict(cls, data: Mapping[str, Any]) -> Effect:
+        """Read the result of `to_dict`; raise `InputError` for invalid values."""
         edges = data["edges"] if data["edges"] is None else tuple(map(float, data["edges"]))
         n_values = data["n_values"]
         is_valid = isinstance(n_values, int) and 0 < n_values <= MAX_VALUES

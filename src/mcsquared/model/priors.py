@@ -224,21 +224,15 @@ class Priors:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON data from which `from_dict` creates an equal object."""
+        effects = {name: effect.to_dict() for name, effect in self.effects.items()}
+        levels = [{"name": name, **level.to_dict()} for name, level in self.levels.items()]
         return {
             "content": self.content.to_dict(),
             "contexts": {name: family.to_dict() for name, family in self.contexts.items()},
             **{name: to_json(value) for name, value in values_of(self).items()},
-            **({"effects": self._effects_to_json()} if self.effects else {}),
-            **self._levels_to_dict(),
+            **({"effects": effects} if effects else {}),
+            **({"levels": levels} if levels else {}),
         }
-
-    def _effects_to_json(self) -> dict[str, Any]:
-        return {name: effect.to_json() for name, effect in self.effects.items()}
-
-    def _levels_to_dict(self) -> dict[str, Any]:
-        """Return the priors of the levels as JSON data; nothing if there are no levels."""
-        listed = [{"name": name, **level.to_dict()} for name, level in self.levels.items()]
-        return {"levels": listed} if listed else {}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Priors:
@@ -251,7 +245,7 @@ class Priors:
                     for name, family in data["contexts"].items()
                 },
                 effects={
-                    str(name): Effect.from_json(effect)
+                    str(name): Effect.from_dict(effect)
                     for name, effect in data.get("effects", {}).items()
                 },
                 **{name: from_json(data[name]) for name in NAMES},

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -122,9 +121,6 @@ def _shapes(priors: Priors, draw: ParameterDraw, unused: Floats) -> Floats:
     assert draw.effects is not None
     topics = np.concatenate([draw.topic_weights, unused])
     counts = np.pad(draw.effects.tables.toarray(), ((0, 0), (0, len(unused))))
-    offsets = pairwise(priors.effect_offsets)
-    v = np.concatenate(
-        [np.full(last - first, v) for v, (first, last) in zip(draw.effects.v, offsets, strict=True)]
-    )
+    v = np.repeat(draw.effects.v, np.diff(priors.effect_offsets))
     shape: Floats = v[:, None] * topics + counts
     return shape

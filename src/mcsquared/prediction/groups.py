@@ -124,7 +124,7 @@ def topic_proportions(posterior: Posterior, corpus: Corpus) -> Floats:
     posterior's tables; rows sum to 1.
     """
     corpus = align(posterior, corpus)
-    draw = posterior.parameters[posterior.representative]
+    draw = posterior.representative_draw
     if draw.n_topics == 0:
         return np.zeros((corpus.n_groups, 0))
     rng = stream(posterior.seed, Stream.PARAMETERS, int(posterior.representative), 0)

@@ -73,14 +73,6 @@ def with_unused_weight(state: State) -> Floats:
     return topics
 
 
-def draw_cluster_shares(state: State, key: Key) -> Floats:
-    """Draw the log of τ_k ~ Dir(v ε + O_k) for every cluster slot, given the current ε."""
-    tables = np.ascontiguousarray(state.tables)
-    log_shares, prior = np.empty(tables.shape), state.v * with_unused_weight(state)
-    draw_log_shares(0, len(tables), prior, tables, key, int(Step.TOPIC_SHARES), log_shares)
-    return log_shares
-
-
 def draw_effect_tables(sweep: Sweep) -> None:
     """Draw CRT(O_sm, v_c ε_m) for every value, given the ε of the globals."""
     effects = sweep.state.effects

@@ -51,9 +51,10 @@ from mcsquared.samplers.content import divisions
 from mcsquared.samplers.content.divisions import GroupDivision, Sets, summed_chunks
 from mcsquared.samplers.content.effects import TablesGiven, redraw_tables
 from mcsquared.samplers.init.assignments import round_up_to_lanes
-from mcsquared.samplers.steps.effects import draw_cluster_shares, draw_effects, with_unused_weight
+from mcsquared.samplers.steps.effects import draw_effects, with_unused_weight
 from mcsquared.samplers.steps.groups import update_counts
 from mcsquared.samplers.steps.split_merge_levels import LevelPrior
+from mcsquared.samplers.steps.weights import draw_shares
 from mcsquared.samplers.types import EffectDraw, Key, Sums, Sweep, add_sums
 
 FIRST_SWEEPS, PERIOD = 60, 5  # every sweep at first, then fewer: most proposals are rejected
@@ -86,7 +87,8 @@ def split_and_merge_clusters(sweep: Sweep) -> None:
     update_counts(state, Sums(**add_sums(sweep.backend.map_groups(divisions.end, slots))))
     sweep.backend.load_clusters(state)
     if effects is not None:
-        given = TablesGiven(state.lam, draw_cluster_shares(state, last_key), effects, last_key)
+        log_shares = draw_shares(sweep, topics, last_key)
+        given = TablesGiven(state.lam, log_shares, effects, last_key)
         found = add_sums(sweep.backend.map_groups(redraw_tables, given))
         state.tables_in_cluster = found["tables_in_cluster"]
         assert state.effects is not None

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mcsquared.kernels.cpu.gammas import draw_log_shares
 from mcsquared.kernels.rng import Step
 from mcsquared.samplers.steps.concentrations import draw_dp_weights
-from mcsquared.samplers.types import Sweep, Weights
+from mcsquared.samplers.types import Key, Sweep, Weights
 
 MIN_PARALLEL_SHARES = 10_000  # clusters × topics
 SMALLEST_SHARE = 1e-20  # smaller ones count as 0: products would underflow or be slow
@@ -83,13 +83,15 @@ def log_sticks(n: int, concentration: float, rng: np.random.Generator) -> NDArra
     return log_taken + log_rest
 
 
-def draw_shares(sweep: Sweep, topics: NDArray[np.float64]) -> NDArray[np.float64]:
+def draw_shares(
+    sweep: Sweep, topics: NDArray[np.float64], key: Key | None = None
+) -> NDArray[np.float64]:
     """Draw the log of τ_k ~ Dir(v ε + O_k) for every cluster slot; ``topics`` is ε."""
-    tables, prior, step = sweep.state.tables, sweep.state.v * topics, int(Step.TOPIC_SHARES)
-    log_shares = np.empty(tables.shape)
+    tables, prior = np.ascontiguousarray(sweep.state.tables), sweep.state.v * topics
+    log_shares, step = np.empty(tables.shape), int(Step.TOPIC_SHARES)
 
     def draw(first: int, last: int) -> None:
-        draw_log_shares(first, last, prior, tables, sweep.key, step, log_shares)
+        draw_log_shares(first, last, prior, tables, key or sweep.key, step, log_shares)
 
     sweep.threads.map(len(tables), draw, is_small=tables.size < MIN_PARALLEL_SHARES)
     return log_shares
