@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mcsquared.posterior import ParameterDraw, Posterior
 
 FINITE, INFINITE = "mcsquared, λ finite", "mcsquared, λ = ∞"
-N_GLOBAL_DRAWS = 20  # of τ and ψ, over which a perplexity averages, at least
+N_GLOBAL_DRAWS = 20  # of τ, over which a perplexity averages, at least
 ENGINES: dict[str, dict[str, Any]] = {
     FINITE: {"sampler": "blocked", "lam": Gamma(1, 0.1)},
     INFINITE: {"sampler": "blocked", "lam": math.inf},
@@ -62,8 +62,8 @@ class TimedFit:
     ) -> Any:
         """Return the completion perplexity of some of the draws.
 
-        If there are few draws, the globals τ and ψ are drawn several times for each of them,
-        because the topics of other packages are means.
+        If there are few draws, τ is drawn several times for each of them. Topics are means, as in
+        other packages.
         """
         from mcsquared.evaluation.perplexity import perplexity
 

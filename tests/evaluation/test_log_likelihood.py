@@ -87,7 +87,7 @@ def test_contexts_weigh_clusters_and_draws_as_bayes_rule_says():
 
 
 @pytest.mark.parametrize("given_contexts", [False, True])
-def test_completion_is_the_enumerated_mean_of_each_token_over_draws(given_contexts):
+def test_completion_is_the_enumerated_mean_of_each_token_with_topics_at_their_means(given_contexts):
     x = np.r_[np.zeros(12), np.full(8, 4.0)]
     posterior = make_posterior([DRAW, OTHER], {"x": x}, beta=BETA)
     value = np.array([4.0, 0.0, np.nan, 0.0, 4.0])
@@ -97,7 +97,9 @@ def test_completion_is_the_enumerated_mean_of_each_token_over_draws(given_contex
     )
     token = np.zeros(len(EQUAL))
     for parameters, log_prior in per_draw(posterior, corpus, 3, given_contexts):
-        psi = np.exp(parameters.content_parameters)
+        psi = parameters.content_statistics + BETA  # topics at their means, unused ones too
+        psi /= psi.sum(axis=1, keepdims=True)
+        parameters = replace(parameters, content_parameters=np.log(psi))
         for j, words in enumerate(EQUAL):
             if len(words) > 1:
                 first = words[: (len(words) + 1) // 2]

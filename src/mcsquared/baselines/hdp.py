@@ -6,7 +6,7 @@ import math
 import time
 from abc import abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -31,6 +31,7 @@ from mcsquared.prediction.parameters import (
     Stream,
     draw_content_parameters,
     draw_key,
+    pad_topics,
     split_unused_weight,
     stream,
 )
@@ -68,11 +69,11 @@ class HDPDraw:
     def draw_parameters(self, family: ConjugateFamily, rng: np.random.Generator) -> ModelParameters:
         """Draw ψ given the counts, and split ε_new among unused topics."""
         unused = split_unused_weight(self.unused_weight, self.eta, rng)
-        statistics = as_dense(self.content_statistics)
-        content = draw_content_parameters(family, statistics, len(unused), rng)
-        weights = np.concatenate([self.topic_weights, unused])
-        key = draw_key(rng)
-        return single_cluster_parameters(weights, content, family, self.v, key, self.n_topics)
+        statistics = pad_topics(as_dense(self.content_statistics), len(unused))
+        content = draw_content_parameters(family, statistics, rng)
+        weights, key = np.concatenate([self.topic_weights, unused]), draw_key(rng)
+        drawn = single_cluster_parameters(weights, content, family, self.v, key, self.n_topics)
+        return replace(drawn, content_statistics=statistics)
 
     def mean_parameters(
         self, family: ConjugateFamily, has_words: bool, seed: int

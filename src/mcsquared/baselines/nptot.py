@@ -46,6 +46,7 @@ from mcsquared.prediction.parameters import (
     Stream,
     draw_content_parameters,
     draw_log_dirichlet,
+    pad_topics,
     split_unused_weight,
     stream,
 )
@@ -281,7 +282,7 @@ class NPTOTDraw(HDPDraw):
             new = split_unused_weight(float(np.exp(log_weights[-1])), self.alpha, rng)
             with np.errstate(divide="ignore"):
                 log_weights = np.concatenate([log_weights[:-1], np.log(new)])
-            parameters = draw_content_parameters(family, occupied, len(new), rng)
+            parameters = draw_content_parameters(family, pad_topics(occupied, len(new)), rng)
             logs = family.log_likelihood(times[seen], parameters) + log_weights
             result[seen, m] = np.logaddexp.reduce(logs, axis=1)
         return result

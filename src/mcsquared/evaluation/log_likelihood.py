@@ -23,6 +23,7 @@ from mcsquared.prediction.fold_in import (
     estimate_log_probability,
     fold_in_groups,
 )
+from mcsquared.prediction.groups import with_mean_content
 from mcsquared.prediction.likelihood import (
     log_context_given_cluster,
     log_group_given_cluster,
@@ -79,10 +80,14 @@ def log_completion(
 ) -> Floats:
     """Return Σ_i log p(w_ji | first half) over the second half of each group: (n_groups,).
 
-    The probability of each token is the mean over draws and samples of Σ_m θ_jm ψ_m(w).
+    The probability of each token is the mean over draws and samples of Σ_m θ_jm E[ψ_m(w)], where
+    E[ψ_m(w)] is the probability of a new token of a topic given its training tokens.
     """
-    total, weight = np.full(0, -np.inf), 0.0
+    total, weight, has_words = np.full(0, -np.inf), 0.0, isinstance(second.content, Words)
     for log_weight, (parameters, log_prior) in zip(_log_weights(weights), draws, strict=False):
+        if parameters.content_statistics is not None:
+            statistics = parameters.content_statistics
+            parameters = with_mean_content(parameters, statistics, has_words)
         topics = fold_in_groups(first, parameters, log_prior, iterations).topics
         if parameters.log_topic_evidence is not None:
             topics = topics * np.exp(parameters.log_topic_evidence)

@@ -12,7 +12,7 @@ states which one was used:
 ``completion``
     p(second half | first half) of each group's tokens, split at random: for λ = ∞ the joint
     probability of the second half; for a finite λ the product Π_i p(w_ji | first half) over its
-    tokens, as is usual for topic models.
+    tokens, as is usual for topic models, with topics at their means.
 ``printed``
     The formula in the appendix of the paper. It is not a probability and is provided only for
     comparison with the paper's table. Requires λ = ∞.
@@ -135,7 +135,7 @@ def perplexity(
         Draws of the topic shares of a new cluster, per draw of the other parameters.
     n_repeats : int
         Draws of the parameters τ and ψ per stored draw. Their mean is taken inside a logarithm, so
-        few repeats bias the perplexity upwards.
+        few repeats bias the perplexity upwards. ``completion`` with a finite lam draws τ only.
     n_particles : int
         Particles per draw of the parameters, for ``left_to_right``.
     n_kept : int
@@ -152,7 +152,8 @@ def perplexity(
     log p(second | first) is the ``exact`` log p(w_j) for the same random numbers. The plain mean of
     p(w | e, t) over t is also a probability, but ignores what e implies for t. ``completion``
     with a finite lam is this plain mean of each token's probability, because first halves are
-    sampled and their likelihood is unknown.
+    sampled and their likelihood is unknown. There ψ is at its mean given the training tokens of
+    each topic, as in other packages: a few draws of ψ have too little mass on rare words.
 
     Examples
     --------

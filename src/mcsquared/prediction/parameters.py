@@ -64,6 +64,7 @@ class ModelParameters:
     integrated: bool = False  # ψ integrated out: content_parameters are the topics' statistics
     log_topic_evidence: Floats | None = None  # per topic, added to the log-likelihood of each word
     effects: EffectRows | None = None  # of contexts that act on topics
+    content_statistics: Floats | None = None  # of all topics; None if ψ is not drawn
 
     @property
     def n_new(self) -> int:
@@ -99,13 +100,12 @@ def draw_parameters(
         log_weight = np.log(np.append(known, np.full(n_new, new / max(n_new, 1))))
 
     family = posterior.priors.content
+    statistics = pad_topics(as_dense(draw.content_statistics), len(unused))
     # Random numbers are drawn in this order: τ, ψ, key, τ of effects.
     return ModelParameters(
         log_weight_of_cluster=log_weight,
         log_topic_given_cluster=draw_log_dirichlet(shape, rng),
-        content_parameters=draw_content_parameters(
-            family, as_dense(draw.content_statistics), len(unused), rng
-        ),
+        content_parameters=draw_content_parameters(family, statistics, rng),
         family=family,
         n_clusters=n_clusters,
         n_topics=n_topics,
@@ -113,6 +113,7 @@ def draw_parameters(
         key=draw_key(rng),
         integrated=not family.can_sample,
         effects=draw_effect_rows(posterior.priors, draw, unused, rng),
+        content_statistics=statistics,
     )
 
 
@@ -137,11 +138,15 @@ def parameters_of_draws(
 
 
 def draw_content_parameters(
-    family: ConjugateFamily, statistics: Floats, n_unused: int, rng: np.random.Generator
+    family: ConjugateFamily, statistics: Floats, rng: np.random.Generator
 ) -> Floats:
     """Draw the content parameters of each topic; return the statistics if the family cannot."""
-    padded = np.vstack([statistics, np.zeros((n_unused, statistics.shape[1]))])
-    return family.sample_parameters(padded, rng) if family.can_sample else padded
+    return family.sample_parameters(statistics, rng) if family.can_sample else statistics
+
+
+def pad_topics(statistics: Floats, n_unused: int) -> Floats:
+    """Return the statistics of topics with rows of zeros for unused ones."""
+    return np.vstack([statistics, np.zeros((n_unused, statistics.shape[1]))])
 
 
 def draw_key(rng: np.random.Generator) -> tuple[int, int]:
