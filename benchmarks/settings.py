@@ -43,6 +43,8 @@ class Settings:
         Fits of the labelled images.
     seeds : int
         Fits of each data set whose clusters are compared with each other.
+    predicted_sweeps : int
+        Sweeps of the fits whose predictions of contexts are scored.
     letter_starts, identifiable_starts, identifiable_sweeps : int
         Fits of the letters.
     pairs, pair_seconds
@@ -87,6 +89,7 @@ class Settings:
     scene_sweeps: int = 300
     scene_seeds: int = 5
     seeds: int = 3
+    predicted_sweeps: int = 120
     letter_starts: int = 20
     identifiable_starts: int = 10
     identifiable_sweeps: int = 2_000
@@ -131,6 +134,7 @@ class Settings:
             scene_sweeps=20,
             scene_seeds=1,
             seeds=2,
+            predicted_sweeps=8,
             letter_starts=2,
             identifiable_starts=1,
             identifiable_sweeps=50,

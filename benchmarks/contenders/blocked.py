@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.measure import cpu_seconds
@@ -23,7 +24,14 @@ class Blocked:
 
     name = "mcsquared blocked"
 
-    def __init__(self, corpus: Corpus, settings: Settings, lam: Any, contexts: Any = YEAR) -> None:
+    def __init__(
+        self,
+        corpus: Corpus,
+        settings: Settings,
+        lam: Any,
+        contexts: Any = YEAR,
+        effects: Sequence[str] = (),
+    ) -> None:
         from mcsquared import Priors
         from mcsquared.observations import observe
         from mcsquared.samplers.steps.collapsed import collapsed_step
@@ -31,7 +39,7 @@ class Blocked:
         from mcsquared.state import Bounds
 
         self.sampler = BLOCKED.without(collapsed_step)
-        self.priors = Priors.for_corpus(corpus, contexts=contexts, lam=lam)
+        self.priors = Priors.for_corpus(corpus, contexts=contexts, lam=lam, effects=effects)
         self.observations = observe(corpus, self.priors)
         self.seed = settings.seed
         self.bounds = Bounds(clusters=settings.n_clusters, topics=settings.n_topics)

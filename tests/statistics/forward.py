@@ -246,8 +246,8 @@ class EffectsDesign(WordsDesign):
         [(0, 0, 1.0)],
     )
 
-    def __init__(self, lengths, lam):
-        super().__init__(lengths, missing_number=1, missing_bag=3, lam=lam)
+    def __init__(self, lengths, lam, tags=TAGS):
+        super().__init__(lengths, missing_number=1, missing_bag=3, lam=lam, tags=tags)
         effects = {"kind": Effect(2), "items": Effect(2)}
         self.priors = replace(self.priors, effects=effects)
 

@@ -8,7 +8,7 @@ from mcsquared.model.parameters import Gamma
 from mcsquared.samplers.steps import concentrations, context_priors, effects
 from mcsquared.samplers.steps.collapsed import collapsed_step
 from mcsquared.samplers.sweep import BLOCKED, COLLAPSED
-from tests.statistics.forward import EffectsDesign, NumbersDesign, WordsDesign
+from tests.statistics.forward import TAGS, EffectsDesign, NumbersDesign, WordsDesign
 from tests.statistics.joint_chain import chain_draws, forward_draws, largest, names, row, scores
 
 LAMS = {"λ = ∞": np.inf, "λ = 0.5": 0.5, "λ resampled": Gamma(3.0, 1.5)}
@@ -65,8 +65,9 @@ def test_a_short_chain_with_a_learned_context_has_the_joint_prior(prior):
 EFFECTS_LAMS = {name: lam for name, lam in LAMS.items() if lam != np.inf}
 
 
-def test_a_short_chain_with_effects_has_the_joint_prior():
-    design = EffectsDesign([3, 2, 0, 4], lam=LAMS["λ resampled"])
+@pytest.mark.parametrize("tags", [TAGS, LEARNED["gamma"]], ids=["fixed", "learned"])
+def test_a_short_chain_with_effects_has_the_joint_prior(tags):
+    design = EffectsDesign([3, 2, 0, 4], lam=LAMS["λ resampled"], tags=tags)
     z = scores(forward_draws(design, 2500, seed=1), chain_draws(design, 1000, 2, BLOCKED))
     assert np.abs(z).max() < 4.5, largest(z, design)
 
@@ -85,6 +86,16 @@ def test_a_long_chain_with_effects_has_the_joint_prior(lam, calibration):
     design, n = EffectsDesign([3, 2, 0, 4], lam=LAMS[lam]), 20_000
     z = scores(forward_draws(design, 50_000, seed=3), chain_draws(design, n, 4, BLOCKED))
     calibration(f"joint test, blocked, {lam}: {design.name}", n=n, **row(z, design))
+    assert np.abs(z).max() < 4, largest(z, design)
+
+
+@pytest.mark.calibrate
+@pytest.mark.parametrize("prior", LEARNED)
+def test_a_long_chain_with_effects_and_a_learned_context_has_the_joint_prior(prior, calibration):
+    design, n = EffectsDesign([3, 2, 0, 4], lam=LAMS["λ resampled"], tags=LEARNED[prior]), 20_000
+    z = scores(forward_draws(design, 50_000, seed=3), chain_draws(design, n, 4, BLOCKED))
+    test = f"joint test, blocked, λ resampled, learned bag ({prior}): {design.name}"
+    calibration(test, n=n, **row(z, design))
     assert np.abs(z).max() < 4, largest(z, design)
 
 

@@ -4,31 +4,37 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from mcsquared.families import Bag
 from mcsquared.model.parameters import Gamma
 from mcsquared.samplers.sweep import BLOCKED, COLLAPSED
-from tests.statistics.forward import EffectsDesign, NumbersDesign, WordsDesign, draw
+from tests.statistics.forward import TAGS, EffectsDesign, NumbersDesign, WordsDesign, draw
 
 LAMS = {"λ = ∞": np.inf, "λ = 0.5": 0.5, "λ resampled": Gamma(3.0, 1.5)}
 every_lam = pytest.mark.parametrize("lam", LAMS, ids=["infinite", "fixed", "resampled"])
 QUANTITIES = ("alpha", "v", "eta", "n_clusters", "n_topics")
 EFFECTS = ("omega 0", "omega 1", "omega 2", "v of effect 0", "v of effect 1")
+LEARNED = {"log-uniform": Bag("learned", 3), "gamma": Bag(Gamma(2.0, 1.0), 3)}
 
 
-def make(name, lam="λ = ∞"):
+def make(name, lam="λ = ∞", tags=TAGS):
     lengths = [5, 3, 0, 6, 4, 5, 2, 5]
     if name == "words":
-        return WordsDesign(lengths, missing_number=1, missing_bag=4, lam=LAMS[lam])
+        return WordsDesign(lengths, missing_number=1, missing_bag=4, lam=LAMS[lam], tags=tags)
     return NumbersDesign(lengths, missing_number=1, lam=LAMS[lam])
 
 
 def quantities(design):
     """Return the ranked values: all with a prior, and the numbers of clusters and topics."""
     found = (*QUANTITIES, "lam") if isinstance(design.priors.lam, Gamma) else QUANTITIES
-    return (*found, *EFFECTS) if design.priors.effects else found
+    found = (*found, *EFFECTS) if design.priors.effects else found
+    return (*found, "g", "first b") if design.priors.has_learned_contexts else found
 
 
 def value_of(state, name):
     """Return one of the ranked values of a state."""
+    if name in ("g", "first b"):
+        g = state.category_shapes.sum()
+        return g if name == "g" else state.category_shapes[0] / g
     if name not in EFFECTS:
         return getattr(state, name)
     name, number = name.rsplit(" ", 1)
@@ -54,10 +60,13 @@ def ranks(design, n_corpora, n_draws, burn_in, thin, seed, sampler=COLLAPSED):
     for r in range(n_corpora):
         labels, data = draw(design, rng)
         truth = [labels.alpha, labels.v, labels.eta]
-        truth += [len(set(labels.clusters)), len(set(labels.topics)), labels.lam]
+        truth += [len(set(labels.clusters)), len(set(labels.topics))]
+        if isinstance(design.priors.lam, Gamma):
+            truth.append(labels.lam)
         if design.priors.effects:
             truth += [*labels.weights, *labels.v_of_effects]
-        truth = np.array(truth[: found.shape[1]], float)
+        if design.priors.has_learned_contexts:
+            truth += [labels.shapes.sum(), labels.shapes[0] / labels.shapes.sum()]
         seed_here = 1000 * seed + r
         drawn = posterior_draws(design, data, n_draws, burn_in, thin, seed_here, sampler)
         ties = (drawn == truth).sum(axis=0)
@@ -125,7 +134,20 @@ def test_ranks_of_the_truth_are_uniform_for_the_blocked_sampler(name, lam, calib
 
 
 @pytest.mark.calibrate
-def test_ranks_of_the_truth_are_uniform_with_effects(calibration):
-    design, n_draws = EffectsDesign([8, 6, 7, 9], lam=LAMS["λ resampled"]), 9
+@pytest.mark.parametrize("lam", ["λ = ∞", "λ resampled"], ids=["infinite", "resampled"])
+@pytest.mark.parametrize("prior", LEARNED)
+def test_ranks_of_the_truth_are_uniform_with_a_learned_context(prior, lam, calibration):
+    design, n_draws = make("words", lam, LEARNED[prior]), 9
     found = ranks(design, 200, n_draws, burn_in=60, thin=24, seed=2, sampler=BLOCKED)
-    assert_uniform("ranks, blocked, λ resampled", design, found, n_draws, calibration)
+    test = f"ranks, blocked, {lam}, learned bag ({prior})"
+    assert_uniform(test, design, found, n_draws, calibration)
+
+
+@pytest.mark.calibrate
+@pytest.mark.parametrize("tags", [TAGS, *LEARNED.values()], ids=["fixed", *LEARNED])
+def test_ranks_of_the_truth_are_uniform_with_effects(tags, calibration, request):
+    design, n_draws = EffectsDesign([8, 6, 7, 9], lam=LAMS["λ resampled"], tags=tags), 9
+    found = ranks(design, 200, n_draws, burn_in=60, thin=24, seed=2, sampler=BLOCKED)
+    learned = "" if tags is TAGS else f", learned bag ({request.node.callspec.id})"
+    test = f"ranks, blocked, λ resampled{learned}"
+    assert_uniform(test, design, found, n_draws, calibration)

@@ -24,9 +24,8 @@ from mcsquared.kernels.cpu.split_merge import (
 from mcsquared.observations import Observations
 from mcsquared.observations.layout import Entries
 from mcsquared.samplers.content.groups import count_children, sum_by_label
-from mcsquared.samplers.steps.effects import scales_of_patterns as scales
 from mcsquared.samplers.threads import ThreadPool, add_in_order
-from mcsquared.samplers.types import EffectDraw, Key, Labels, add_sums
+from mcsquared.samplers.types import Key, Labels, add_sums
 from mcsquared.state import TopicLabels
 
 Sums = dict[str, Any]
@@ -68,7 +67,7 @@ class GroupDivision(NamedTuple):
     statistics: Floats
     lam: float
     key: Key
-    effects: EffectDraw | None = None
+    effects: ParentRows | None = None
 
 
 class Sets(NamedTuple):
@@ -85,7 +84,7 @@ class Sets(NamedTuple):
     is_new: Any
     lam: float
     key: Key
-    effects: EffectDraw | None = None
+    effects: ParentRows | None = None
 
 
 def begin(
@@ -156,10 +155,8 @@ def bases_of_groups(
     parents, lam = observations.parents, given.lam
     if given.effects is None or parents is None:
         return GroupBases(lam, np.zeros(0), np.zeros(0))
-    weights = given.effects.weights
-    rows = ParentRows(np.zeros((0, 0)), np.exp(given.effects.log_shares), weights, scales(weights))
     bases = GroupBases(lam, np.zeros(observations.n_groups), np.zeros(len(labels.rows.column)))
-    rest_of_entries(lam, labels.rows, parents, rows, bases.weight, bases.rest)
+    rest_of_entries(lam, labels.rows, parents, given.effects, bases.weight, bases.rest)
     return bases
 
 

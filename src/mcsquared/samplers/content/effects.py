@@ -59,13 +59,15 @@ def rows_given(lam: float, log_shares: Floats, effects: EffectDraw) -> ParentRow
 def double_rows(globals_: Globals) -> ParentRows:
     """Return τ of all parents, without λ, and the weights of effects, as float64."""
     assert globals_.effects is not None
-    weights = globals_.effects.weights
-    return ParentRows(
-        base=np.exp(globals_.weights.log_shares),
-        rows=np.exp(globals_.effects.log_shares),
-        weights=weights,
-        scales=scales_of_patterns(weights),
-    )
+    given = rows_of_values(globals_.effects)
+    return given._replace(base=np.exp(globals_.weights.log_shares))
+
+
+def rows_of_values(effects: EffectDraw) -> ParentRows:
+    """Return τ of the values of effects, without λ and without clusters, as float64."""
+    weights = effects.weights
+    rows = np.exp(effects.log_shares)
+    return ParentRows(np.zeros((0, 0)), rows, weights, scales_of_patterns(weights))
 
 
 def draw_word_topics(task: GroupTask, max_slots: int) -> None:

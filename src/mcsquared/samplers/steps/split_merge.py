@@ -37,6 +37,7 @@ from scipy.special import gammaln
 
 from mcsquared.arrays import Floats, Int32s
 from mcsquared.families.numerics import log_rising_factorial
+from mcsquared.kernels.cpu.effects import ParentRows
 from mcsquared.kernels.cpu.split_merge import (
     ANCHORS,
     FIXED_POINT,
@@ -49,13 +50,13 @@ from mcsquared.kernels.rng import Step
 from mcsquared.observations import Observations
 from mcsquared.samplers.content import divisions
 from mcsquared.samplers.content.divisions import GroupDivision, Sets, summed_chunks
-from mcsquared.samplers.content.effects import TablesGiven, redraw_tables
+from mcsquared.samplers.content.effects import TablesGiven, redraw_tables, rows_of_values
 from mcsquared.samplers.init.assignments import round_up_to_lanes
 from mcsquared.samplers.steps.effects import draw_effects, with_unused_weight
 from mcsquared.samplers.steps.groups import update_counts
 from mcsquared.samplers.steps.split_merge_levels import LevelPrior
 from mcsquared.samplers.steps.weights import draw_shares
-from mcsquared.samplers.types import EffectDraw, Key, Sums, Sweep, add_sums
+from mcsquared.samplers.types import Key, Sums, Sweep, add_sums
 
 FIRST_SWEEPS, PERIOD = 60, 5  # every sweep at first, then fewer: most proposals are rejected
 N_ROUNDS = 1
@@ -79,17 +80,18 @@ def split_and_merge_clusters(sweep: Sweep) -> None:
     last_key = sweep.key._replace(chain=sweep.key.chain + ROUND_CHAIN * (N_ROUNDS + 1))
     topics = with_unused_weight(state)
     effects = draw_effects(state.effects, sweep.priors, topics, last_key)
+    given = None if effects is None else rows_of_values(effects)
     sweep.backend.map_groups(divisions.begin, len(state.topic_weights))
     for number in range(N_ROUNDS):
         chain = sweep.key.chain + ROUND_CHAIN * (number + 1)
-        Round(sweep, sweep.key._replace(chain=chain), effects).run()
+        Round(sweep, sweep.key._replace(chain=chain), given).run()
     slots = state.counts.topics_in_cluster.shape
     update_counts(state, Sums(**add_sums(sweep.backend.map_groups(divisions.end, slots))))
     sweep.backend.load_clusters(state)
     if effects is not None:
         log_shares = draw_shares(sweep, topics, last_key)
-        given = TablesGiven(state.lam, log_shares, effects, last_key)
-        found = add_sums(sweep.backend.map_groups(redraw_tables, given))
+        argument = TablesGiven(state.lam, log_shares, effects, last_key)
+        found = add_sums(sweep.backend.map_groups(redraw_tables, argument))
         state.tables_in_cluster = found["tables_in_cluster"]
         assert state.effects is not None
         state.effects.tables = found["tables_of_values"]
@@ -102,14 +104,14 @@ class Round:
     ----------
     key : Key
         Key of the random numbers of this round.
-    effects : EffectDraw, optional
+    effects : ParentRows, optional
         Topic weights of the values of effects.
     """
 
     pairs: Pairs
     clusters: Int32s  # (n_pairs, 2): clusters of the anchors
 
-    def __init__(self, sweep: Sweep, key: Key, effects: EffectDraw | None = None) -> None:
+    def __init__(self, sweep: Sweep, key: Key, effects: ParentRows | None = None) -> None:
         self.sweep, self.key, self.effects = sweep, key, effects
         state = sweep.state
         active = state.counts.tokens_in_topic > 0
