@@ -32,6 +32,13 @@ def test_messages_quote_at_most_a_hundred_characters(wrong):
     assert "0" * 101 not in str(caught.value)
 
 
+def test_text_between_two_quotes_is_kept_and_escaped_quotes_are_not_the_end():
+    between = "contexts['x'] must be one of " + "some family, " * 12 + "got 'normal'"
+    assert str(InputError(between)) == between
+    value = "'\"" + LONG
+    assert len(str(InputError(f"name must be short, got {value!r}"))) < 130
+
+
 def test_a_shortened_message_is_the_same_in_another_process():
     error = InputError(f"name must be short, got {LONG!r}")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)

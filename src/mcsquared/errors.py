@@ -9,16 +9,22 @@ from typing import Any
 __all__ = ["InputError", "ModelFileError"]
 
 
-# Quoted strings and integers of more than a hundred characters, and what is kept of them.
-_LONG_QUOTE = re.compile(r"""(['"])((?:(?!\1).){90})(?:(?!\1).){11,}\1""", re.DOTALL)
+# Quoted strings, short ones too so that the text between two of them is not taken for one, and
+# integers of more than a hundred characters.
+_QUOTE = re.compile(r"""(?<!\w)(['"])((?:\\.|(?!\1).)*)\1""", re.DOTALL)
 _LONG_NUMBER = re.compile(r"(\d{90})\d{11,}")
+
+
+def _shorten(quote: re.Match[str]) -> str:
+    mark, text = quote.groups()
+    return quote[0] if len(text) <= 100 else f"{mark}{text[:90]}...{mark}"
 
 
 class _SentenceError(ValueError):
     """Base class of errors, whose messages quote at most a hundred characters of any value."""
 
     def __init__(self, message: object = "", *more: object) -> None:
-        short = _LONG_QUOTE.sub(r"\1\2...\1", str(message))
+        short = _QUOTE.sub(_shorten, str(message))
         super().__init__(_LONG_NUMBER.sub(r"\1...", short), *more)
 
 

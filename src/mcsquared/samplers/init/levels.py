@@ -18,6 +18,8 @@ def start_levels(state: State, observations: Observations, priors: Priors, key: 
 
     Few units have a type each. Every type has one table for each type of its children.
     """
+    if not observations.levels:
+        return
     rng = key.generator(Step.TYPES)
     below, n_below = state.cluster_of_group, len(state.counts.groups_in_cluster)
     parent = observations.parent_of_group
