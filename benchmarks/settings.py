@@ -47,6 +47,14 @@ class Settings:
         Sweeps of the fits whose predictions of contexts are scored.
     letter_starts, identifiable_starts, identifiable_sweeps : int
         Fits of the letters.
+    level_starts, level_sweeps : int
+        Fits of simulated groups with a level above them.
+    un_share : float
+        Share of the UN speeches that are fitted with countries as a level.
+    un_sweeps, un_seeds, un_warm_up : int
+        These fits, and the sweeps before those whose cost is compared.
+    related_sweeps, related_seeds : int
+        Fits of related models to the labelled images.
     pairs, pair_seconds
         Pairs of runs on one thread and on two, and the minimum seconds of each run.
     device_sweeps, device_warm_up : int
@@ -93,6 +101,14 @@ class Settings:
     letter_starts: int = 20
     identifiable_starts: int = 10
     identifiable_sweeps: int = 2_000
+    level_starts: int = 10
+    level_sweeps: int = 80
+    un_share: float = 0.25
+    un_sweeps: int = 120
+    un_seeds: int = 1
+    un_warm_up: int = 12
+    related_sweeps: int = 100
+    related_seeds: int = 1
     pairs: int = 5
     pair_seconds: float = 5.0
     device_sweeps: int = 160
@@ -138,6 +154,11 @@ class Settings:
             letter_starts=2,
             identifiable_starts=1,
             identifiable_sweeps=50,
+            level_starts=1,
+            level_sweeps=10,
+            un_sweeps=6,
+            un_warm_up=2,
+            related_sweeps=6,
             pairs=2,
             pair_seconds=0.2,
             device_sweeps=12,

@@ -333,6 +333,8 @@ class MC2(ClusterMixin, TopicTransformer):
     ) -> pd.DataFrame:
         """Predict the context ``name`` of each group; list the ``top`` most probable categories.
 
+        The name of a level above groups predicts the unit of each group.
+
         Examples
         --------
         >>> model.predict_context(new, "position").columns.tolist()

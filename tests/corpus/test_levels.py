@@ -45,6 +45,20 @@ def test_contexts_that_are_constant_within_units_move_up_as_far_as_they_can():
     )
 
 
+def test_categorical_contexts_of_a_corpus_become_levels():
+    names = ["year", "region", "city", "country"]
+    plain, framed = read(contexts=names), read(contexts=names[:2], levels=names[2:])
+    corpus = plain.with_levels(["city", "country"])
+    assert list(plain.contexts) == names
+    assert list(corpus.contexts) == list(framed.contexts) == ["year"]
+    for level, same in zip(corpus.levels, framed.levels, strict=True):
+        assert level.unit_names.tolist() == same.unit_names.tolist()
+        assert level.parent_of_child.tolist() == same.parent_of_child.tolist()
+        assert list(level.contexts) == list(same.contexts)
+    with pytest.raises(InputError, match="levels must name categorical contexts, got 'year'"):
+        plain.with_levels("year")
+
+
 def test_a_context_that_a_group_without_a_unit_has_stays_with_the_groups():
     frame = SPEECHES.assign(region=["E", "E", "E", "A", "E", None])
     corpus = read(frame, contexts="region", levels="city")

@@ -8,7 +8,9 @@ from sklearn.metrics import adjusted_rand_score
 
 import mcsquared as mc2
 from mcsquared.errors import InputError, ModelFileError
+from mcsquared.prediction.groups import known_and_new_probabilities, log_cluster_joint
 from mcsquared.prediction.levels import average_clusters, mean_rows, root_weights
+from mcsquared.prediction.parameters import parameters_of_draws
 from tests.samplers.leveled_cases import simulated, two_levels_above
 from tests.statistics.corpora import Integrated
 
@@ -118,6 +120,40 @@ def test_a_group_without_a_unit_has_the_weights_at_the_root(model):
     expected, _ = mean_over_draws(model, lambda d: root_weights(d, 0))
     new = empty_groups([None, "u001"])
     np.testing.assert_allclose(model.predict_proba(new)[0], expected, atol=1e-9)
+
+
+def test_the_unit_of_a_new_group_is_predicted_by_bayes_rule(model, truth):
+    corpus, posterior = truth[0][:15], model.posterior_
+    table = model.predict_context(corpus, "unit", top=30)
+    total = table.groupby("group", sort=False)["probability"].sum()
+    np.testing.assert_allclose(total, 1.0)
+    units = posterior.units[0]
+    n_groups = np.bincount(units.parent_of_child)
+    expected = np.zeros((15, len(n_groups)))
+    for draw, parameters in parameters_of_draws(posterior):
+        without = mc2.Corpus(corpus.content.counts, vocabulary=corpus.vocabulary)
+        joint = log_cluster_joint(posterior, draw, parameters, without)
+        at = known_and_new_probabilities(joint, draw.n_clusters)
+        likelihood = at / average_clusters(posterior, draw)
+        rows = mean_rows(draw, 0)[units.type_of_unit[draw.index]]
+        chance = n_groups * (likelihood @ rows.T)
+        expected += chance / chance.sum(axis=1, keepdims=True) / len(posterior.parameters)
+    first = dict(zip(table["value"][:30], table["probability"][:30], strict=True))
+    np.testing.assert_allclose([first[name] for name in units.unit_names], expected[0], rtol=1e-6)
+    types = posterior.level("unit").labels
+    best = table[table["rank"] == 1]["value"].to_numpy()
+    found = [types[list(units.unit_names).index(name)] for name in best]
+    assert np.mean(np.array(found) == types[corpus_units(truth[0])[:15]]) > 0.6
+
+
+def corpus_units(corpus):
+    return corpus.levels[0].parent_of_child
+
+
+def test_the_country_of_a_group_is_predicted_through_its_cities(nested):
+    table = nested.predict_context(two_levels_above()[:6], "country", top=2)
+    assert set(table["value"]) <= set("FGHI")
+    assert len(table) == 12
 
 
 def test_contexts_of_new_groups_are_used_at_the_level_of_the_model(nested):

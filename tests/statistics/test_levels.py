@@ -16,6 +16,7 @@ from mcsquared.samplers.sweep import BLOCKED
 from tests.statistics.joint_chain import scores
 from tests.statistics.leveled import compare_tree
 from tests.statistics.leveled_joint import LeveledDesign, chain_draws, forward_draws, names
+from tests.statistics.test_ranks import ks_p_values, p_values
 from tests.statistics.tiny import Tiny
 
 YEAR = Gaussian(mean=0.0, strength=0.5, shape=1.5, rate=1.0)
@@ -212,6 +213,58 @@ def test_a_long_chain_with_a_level_has_the_joint_prior(lam, calibration):
         note=note,
     )
     assert np.abs(z).max() < 4, furthest(z, design)
+
+
+RANKED = ("alpha", "v", "eta", "lam", "clusters", "topics", "level alpha", "level v", "types")
+
+
+def truth_of(labels, above):
+    counts = len(set(labels.clusters)), len(set(labels.topics)), len(set(above.types))
+    concentrations = (labels.alpha, labels.v, labels.eta, labels.lam)
+    return np.array([*concentrations, *counts[:2], above.alpha, above.v, counts[2]], float)
+
+
+def values_of(state):
+    level = state.levels[0]
+    n_types = len(set(level.type_of_unit.tolist()))
+    concentrations = (state.alpha, state.v, state.eta, state.lam)
+    return [*concentrations, state.n_clusters, state.n_topics, level.alpha, level.v, n_types]
+
+
+def ranks_of_truth(design, n_corpora, n_draws, burn_in, thin, seed):
+    """Rank of the truth among its draws, ties at random: (n_corpora, n_quantities)."""
+    rng = np.random.default_rng(seed)
+    found = np.empty((n_corpora, len(RANKED)), int)
+    for r in range(n_corpora):
+        labels, data, above = design.draw(rng)
+        observations, own = design.leveled(data, above.gdp), 1000 * seed + r
+        state = BLOCKED.start(observations, design.priors, own, 0, "random", 2, 2)
+        drawn = []
+        for t in range(1, burn_in + thin * n_draws + 1):
+            BLOCKED.sweep(state, observations, design.priors, own, 0)
+            if t > burn_in and (t - burn_in) % thin == 0:
+                drawn.append(values_of(state))
+        truth, drawn = truth_of(labels, above), np.array(drawn, float)
+        ties = (drawn == truth).sum(axis=0)
+        found[r] = (drawn < truth).sum(axis=0) + rng.integers(0, ties + 1)
+    return found
+
+
+@pytest.mark.calibrate
+def test_ranks_of_the_truth_are_uniform_with_a_level(calibration):
+    """A context is missing in a group and in a unit."""
+    design, n_draws = LeveledDesign(LAMS["λ resampled"]), 9
+    found = ranks_of_truth(design, 200, n_draws, burn_in=60, thin=24, seed=2)
+    chi_square, ks = p_values(found, n_draws), ks_p_values(found, n_draws)
+    each = ", ".join(f"{q} {p:.2f}" for q, p in zip(RANKED, chi_square, strict=True))
+    calibration(
+        "ranks, blocked, λ resampled: a level above groups",
+        n=len(found),
+        p=min(chi_square),
+        note=f"{each}; smallest KS p {min(ks):.2f}",
+    )
+    assert min(chi_square) > 1e-3
+    assert min(ks) > 1e-3
 
 
 def test_the_joint_test_notices_children_in_place_of_tables(monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,46 @@ class Level:
         """Return some of the units, with other children."""
         contexts = {name: column[units] for name, column in self.contexts.items()}
         return Level(self.name, self.unit_names[units], contexts, parent_of_child)
+
+
+class Leveled:
+    """Levels above groups; a base of `Corpus`."""
+
+    contexts: dict[str, Column]
+    levels: tuple[Level, ...] = ()
+
+    def with_levels(
+        self, levels: Sequence[str] | str, level_contexts: Mapping[str, Any] | None = None
+    ) -> Self:
+        """Return the corpus with contexts that name units, such as countries, as levels.
+
+        Parameters
+        ----------
+        levels : str or list of str
+            Categorical contexts, which become levels, the lowest first.
+        level_contexts : dict from str to data frame, optional
+            As in `from_frame`.
+
+        Examples
+        --------
+        >>> speeches = mc2.Corpus([[1, 0], [2, 1], [0, 1]], {"country": list("FFG")})
+        >>> speeches.with_levels("country")
+        Corpus(3 groups, 5 tokens, 2 words, contexts: none, levels: country)
+        """
+        units = {}
+        for name in name_list(levels, "levels"):
+            column = self.contexts.get(name)
+            if column is None or column.kind != "category":
+                raise InputError(f"levels must name categorical contexts, got {name!r}")
+            names: Any = [*column.categories, None]  # type: ignore[misc]
+            units[name] = [names[code] for code in column.values]
+        table = Table(units, len(self))  # type: ignore[arg-type]
+        others = {name: column for name, column in self.contexts.items() if name not in units}
+        above, others, notes = levels_of_table(table, list(units), level_contexts, others)
+        result: Self = self.with_contexts(others)  # type: ignore[attr-defined]
+        result.levels = above
+        result.notes += notes  # type: ignore[attr-defined]
+        return result
 
 
 def describe_levels(levels: Sequence[Level]) -> list[str]:

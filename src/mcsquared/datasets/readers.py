@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mcsquared.corpus import Column, Corpus
 from mcsquared.datasets.files import Archive, Folder, find_file, title_words
+from mcsquared.datasets.un_regions import UN_REGIONS
 from mcsquared.errors import InputError
 
 
@@ -167,7 +168,9 @@ def load_poliblog(folder: Folder = None) -> DataSet:
 
 
 def load_un(folder: Folder = None) -> DataSet:
-    """Read 10,952 speeches of the UN General Debate with year and country; label ``session``.
+    """Read 10,952 speeches of the UN General Debate with year and country.
+
+    Labels: ``session``, and ``region``, the regional group of the country (None for observers).
 
     Examples
     --------
@@ -189,7 +192,9 @@ def load_un(folder: Folder = None) -> DataSet:
         "country": Column("country", "category", codes.astype(np.int32), names),
     }
     speeches = [f"{name} {y:.0f}" for name, y in zip(country, year.values, strict=True)]
-    return DataSet(archive.corpus(contexts, speeches), {"session": archive.array("session")})
+    region = np.array([UN_REGIONS.get(str(name)) for name in country], dtype=object)
+    labels = {"session": archive.array("session"), "region": region}
+    return DataSet(archive.corpus(contexts, speeches), labels)
 
 
 def load_schools(folder: Folder = None) -> DataSet:

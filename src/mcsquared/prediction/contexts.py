@@ -20,6 +20,12 @@ from mcsquared.posterior import ParameterDraw, Posterior
 from mcsquared.posterior.contexts import context_of
 from mcsquared.prediction.fold_in import Iterations, predict_values_of_groups
 from mcsquared.prediction.groups import align, known_and_new_probabilities, log_cluster_joint
+from mcsquared.prediction.levels import (
+    average_clusters,
+    groups_of_units,
+    rows_of_known_units,
+    without_levels,
+)
 from mcsquared.prediction.likelihood import (
     column_statistics,
     log_cluster_prior,
@@ -48,7 +54,8 @@ def context_distribution(
 
         p(x | j)  =  mean over draws of Σ_k p(z_j = k | content and other contexts of j) p(x | k)
 
-    The context itself is not used, even if the corpus has it. A context that acts on topics is
+    The context itself is not used, even if the corpus has it. For the name of a level above groups,
+    the unit of each group is predicted, see `unit_probabilities`. A context that acts on topics is
     sampled with the topics, see `mcsquared.prediction.effects`; numbers and dates then have the
     distribution of the training values in each bin.
 
@@ -67,10 +74,16 @@ def context_distribution(
     """
     import pandas as pd
 
-    column, family = context_of(posterior, name)
     if top is not None:
         check_integer("top", top, 1)
     corpus = align(posterior, corpus)
+    if name in (levels := [units.name for units in posterior.units]):
+        values = posterior.units[levels.index(name)].unit_names
+        probability = unit_probabilities(posterior, corpus, levels.index(name))
+        return _rank(
+            probability, np.eye(len(values)), values, corpus.group_names, top or DEFAULT_TOP
+        )
+    column, family = context_of(posterior, name)
     outcomes = family.outcomes()
     if outcomes is None and not family.has_predictive:
         raise InputError(
@@ -123,6 +136,27 @@ def value_probabilities(posterior: Posterior, corpus: Corpus, name: str) -> Floa
         cluster = np.minimum(np.arange(log_prior.shape[1]), parameters.n_clusters)
         parts = (log_prior, log_values[cluster], EFFECT_ITERATIONS)
         total += weight * np.exp(predict_values_of_groups(corpus, given, *parts))
+    return total / total.sum(axis=1, keepdims=True)
+
+
+def unit_probabilities(posterior: Posterior, corpus: Corpus, number: int) -> Floats:
+    """Return p(u | j) for the units of a level above groups: float64 (n_groups, n_units).
+
+        p(u | j)  ∝  n_u Σ_k p(k | u) p(content and contexts of j | z_j = k)
+
+    The mean over draws, with n_u groups of unit u in training. Parents that the corpus has are not
+    used; ``corpus`` must be aligned.
+    """
+    corpus = without_levels(corpus)
+    n_groups = groups_of_units(posterior, number)
+    total: Floats = np.zeros((corpus.n_groups, len(n_groups)))
+    drawn = parameters_of_draws(posterior)
+    for weight, (draw, parameters) in zip(posterior.parameter_weights, drawn, strict=True):
+        log_joint = log_cluster_joint(posterior, draw, parameters, corpus)
+        clusters = known_and_new_probabilities(log_joint, parameters.n_clusters)
+        relative = rows_of_known_units(posterior, draw, number) / average_clusters(posterior, draw)
+        chances = (clusters @ relative.T) * n_groups
+        total += weight * chances / chances.sum(axis=1, keepdims=True)
     return total / total.sum(axis=1, keepdims=True)
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import softmax
 
-from mcsquared.arrays import Floats, Int32s
+from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.corpus import Corpus
 from mcsquared.posterior import ParameterDraw, Posterior
 
@@ -104,3 +104,29 @@ def average_types(posterior: Posterior, draw: ParameterDraw, number: int) -> Flo
 def average_clusters(posterior: Posterior, draw: ParameterDraw) -> Floats:
     """Return p(z_j = k) of a group of a new unit: (n_clusters + 1,), the last a new cluster."""
     return average_types(posterior, draw, 0) @ mean_rows(draw, 0)
+
+
+def rows_of_known_units(posterior: Posterior, draw: ParameterDraw, number: int) -> Floats:
+    """Return the weights of clusters for a group of each unit: (n_units, n_clusters + 1)."""
+    types = posterior.units[number].type_of_unit[draw.index]
+    rows = mean_rows(draw, number)[types]
+    for lower in reversed(range(number)):
+        rows = rows @ mean_rows(draw, lower)
+    return rows
+
+
+def groups_of_units(posterior: Posterior, number: int) -> Int64s:
+    """Return the number of training groups of each unit of a level: int64 (n_units,)."""
+    counts = np.ones(posterior.n_groups, np.int64)
+    for units in posterior.units[: number + 1]:
+        inside = units.parent_of_child >= 0
+        parents, n_units = units.parent_of_child[inside], len(units.unit_names)
+        counts = np.bincount(parents, counts[inside], n_units).astype(np.int64)
+    return counts
+
+
+def without_levels(corpus: Corpus) -> Corpus:
+    """Return the same groups without their parents."""
+    result = corpus.with_contexts(corpus.contexts)
+    result.levels = ()
+    return result
