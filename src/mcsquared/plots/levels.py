@@ -49,8 +49,8 @@ def type_clusters(
     shares = table.to_numpy()[np.ix_(rows, columns)]
     ax = axes_for(ax, max(4.0, 2.6 + 0.2 * len(columns)), max(2.2, 1.2 + 0.25 * len(rows)))
     heat_map(ax, shares, f"share of the {table.columns.name}", aspect="auto")
-    known = units.clusters()
-    names = [f"{t}  {label_text(known['name'][t], 24)} ({known['n_groups'][t]})" for t in rows]
+    sizes, known = np.bincount(units.labels), units.clusters()["name"]
+    names = [f"{t} {label_text(known[t], 24)}".strip() + f" ({sizes[t]})" for t in rows]
     label_ticks(ax.yaxis, names, fontsize=8)
     label_ticks(ax.xaxis, columns, limit=30, fontsize=8)
     ax.set(xlabel=str(table.columns.name), ylabel=f"type of {label_text(level, 30)} (units)")
