@@ -20,6 +20,7 @@ from mcsquared.samplers.backends.local import LocalBackend
 from mcsquared.samplers.sweep import BLOCKED
 from mcsquared.samplers.types import Key
 from mcsquared.state import Bounds
+from tests.samplers.leveled_cases import two_levels_above
 from tests.samplers.test_python_families import DrawnVisits
 from tests.test_chain import assert_same_draws
 
@@ -86,6 +87,16 @@ def test_two_workers_draw_what_one_process_draws_with_effects(client):
     draws = zip(together.posterior_.parameters, alone.posterior_.parameters, strict=True)
     for draw, other in draws:
         np.testing.assert_array_equal(draw.effects.weights, other.effects.weights)
+
+
+def test_two_workers_draw_what_one_process_draws_with_levels(client):
+    corpus = two_levels_above()
+    alone = mc2.MC2(**SCHEDULE).fit(corpus).posterior_
+    both = mc2.distributed.fit(mc2.MC2(**SCHEDULE), corpus, client=client).posterior_
+    assert_same_draws(both, alone)
+    for units, same in zip(alone.units, both.units, strict=True):
+        np.testing.assert_array_equal(units.type_of_unit, same.type_of_unit)
+        np.testing.assert_array_equal(units.trace, same.trace)
 
 
 def test_stages_on_two_workers_draw_what_one_process_draws(client, monkeypatch):
