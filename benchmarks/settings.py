@@ -107,7 +107,7 @@ class Settings:
     un_sweeps: int = 120
     un_seeds: int = 1
     un_warm_up: int = 12
-    related_sweeps: int = 100
+    related_sweeps: int = 60
     related_seeds: int = 1
     pairs: int = 5
     pair_seconds: float = 5.0
