@@ -52,12 +52,12 @@ class MLCHDP(NestedDP):
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> rows = pd.DataFrame({"text": ["ants", "bees", "ants"], "country": list("FFG")})
-    >>> corpus = mc2.Corpus.from_frame(rows, "text", levels="country", max_df=1.0)
+    >>> corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
+    >>> corpus = corpus.with_contexts({"page": [f"page {j % 8}" for j in range(40)]})
+    >>> corpus = corpus.with_levels("page")
     >>> model = mc2.baselines.MLCHDP(n_sweeps=20, burn_in=10, random_state=0).fit(corpus)
-    >>> model.labels_.shape, model.posterior_.level("country").labels.shape
-    ((3,), (2,))
+    >>> model.labels_.shape, model.posterior_.level("page").labels.shape
+    ((40,), (8,))
     """
 
     sampler: str = field(default="blocked", init=False)
