@@ -8,10 +8,11 @@ import pytest
 from scipy.special import logsumexp
 
 import mcsquared as mc2
-from mcsquared.corpus import Corpus
+from mcsquared.corpus import Column, Corpus
 from mcsquared.errors import InputError
 from mcsquared.model.effects import Effect
 from mcsquared.prediction import fold_in
+from mcsquared.prediction.contexts import _summarise_bins
 from mcsquared.prediction.effects import EffectRows
 from mcsquared.prediction.fold_in import (
     Iterations,
@@ -142,6 +143,21 @@ def test_numbers_are_predicted_with_intervals(fitted):
     inside = (found["lower"] <= year) & (year <= found["upper"])
     assert 0.8 < inside.mean() <= 1.0
     assert np.corrcoef(found["mean"], year)[0, 1] > 0.7
+
+
+def test_a_value_belongs_to_the_interval_if_the_middle_of_its_mass_does():
+    column = Column("year", "number", np.repeat(np.arange(2000.0, 2005.0), 10))
+    effect = Effect(5, (2001.0, 2002.0, 2003.0, 2004.0))
+    chances = [
+        [0.04, 0.03, 0.89, 0.02, 0.02],
+        [0.2] * 5,
+        [0, 0, 0, 0, 1],
+        [0.08, 0.5, 0.3, 0.12, 0],
+    ]
+    found = _summarise_bins(np.array(chances), column, effect, np.arange(4))
+    assert found["lower"].tolist() == [2001, 2000, 2004, 2001]
+    assert found["upper"].tolist() == [2002, 2004, 2004, 2003]
+    assert found["mean"].to_numpy() == pytest.approx([2001.95, 2002, 2004, 2001.46])
 
 
 def test_effects_are_differences_from_the_average_with_intervals(fitted):

@@ -12,7 +12,7 @@ from mcsquared.corpus import Column
 from mcsquared.errors import InputError
 from mcsquared.families import Bag, Categorical, Gaussian
 from mcsquared.kernels.cpu.effects import add_log_rising
-from mcsquared.model.effects import Effect
+from mcsquared.model.effects import Effect, bin_edges
 from mcsquared.model.parameters import Gamma
 from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
@@ -227,3 +227,10 @@ def test_numbers_have_bins_of_about_equally_many_values():
     assert labels[0] == f"below {effect.edges[0]:g}"
     assert labels[-1] == f"{effect.edges[-1]:g} and above"
     assert Effect.from_dict(effect.to_dict()) == effect
+
+
+@pytest.mark.parametrize(
+    ("n_values", "n_bins"), [(5, 1), (100, 10), (500, 20), (3000, 30), (20_000, 80)]
+)
+def test_more_than_twenty_bins_have_a_hundred_values_each(n_values, n_bins):
+    assert len(bin_edges(np.arange(float(n_values)))) + 1 == n_bins

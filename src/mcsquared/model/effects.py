@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 MAX_EFFECTS = 10  # the sets of effects that a group has are the bits of an index
 MAX_VALUES = 2**19  # of all effects, because of the indices of random numbers
-MAX_BINS = 20
-MIN_GROUPS_PER_BIN = 10
+# Bins of numbers and dates: few, unless there are many groups in each.
+FEW_BINS, MIN_GROUPS_OF_FEW = 20, 10
+MAX_BINS, MIN_GROUPS_PER_BIN = 80, 100
 
 
 @dataclass(frozen=True)
@@ -119,9 +120,10 @@ class Effect:
 def bin_edges(values: Floats) -> tuple[float, ...]:
     """Return edges between bins of about equally many values; equal values share a bin.
 
-    There are at most `MAX_BINS` bins, and about `MIN_GROUPS_PER_BIN` values or more in each.
+    There are up to 20 bins of about 10 values or more, and up to 80 bins of about 100 or more.
     """
-    n_bins = int(np.clip(len(values) // MIN_GROUPS_PER_BIN, 1, MAX_BINS))
+    few = min(len(values) // MIN_GROUPS_OF_FEW, FEW_BINS)
+    n_bins = max(few, min(len(values) // MIN_GROUPS_PER_BIN, MAX_BINS), 1)
     if n_bins == 1:
         return ()
     levels = np.arange(1, n_bins) / n_bins

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import log_softmax
 
 from mcsquared.arrays import Floats
@@ -191,17 +192,21 @@ def _summarise_bins(
         levels = (np.arange(min(len(inside), MAX_POINTS)) + 0.5) / min(len(inside), MAX_POINTS)
         points.append(np.quantile(inside, levels, method="nearest"))
         of_point += [code] * len(levels)
-    grid = np.concatenate(points)
-    share = 1.0 / np.bincount(of_point, minlength=effect.n_values)
+    # Years, say, are the same in many groups: one atom per value.
+    grid, atom = np.unique(np.concatenate(points), return_inverse=True)
+    share = 1.0 / np.bincount(of_point, minlength=effect.n_values)[of_point]
+    atoms = sparse.csr_matrix((share, (of_point, atom)), (effect.n_values, len(grid)))
     centre = grid.mean()
     table = np.empty((4, len(probability)))
     for block in row_blocks(len(probability), len(grid)):
-        weights = (probability[block] * share)[:, of_point]
+        weights = probability[block] @ atoms
         mean = weights @ (grid - centre)
         sd = np.sqrt(np.maximum(weights @ (grid - centre) ** 2 - mean**2, 0.0))
-        cumulative = np.cumsum(weights, axis=1)
-        bounds = [np.argmax(cumulative >= level, axis=1) for level in (0.05, 0.95 - 1e-9)]
-        table[:, block] = mean + centre, sd, grid[bounds[0]], grid[bounds[1]]
+        # An atom belongs to the interval if the middle of its mass does: a value that is included
+        # for the last bit of its mass would make the interval of few atoms too wide.
+        middle = np.cumsum(weights, axis=1) - 0.5 * weights
+        lower, upper = np.argmax(middle >= 0.05, axis=1), (middle <= 0.95).sum(axis=1) - 1
+        table[:, block] = mean + centre, sd, grid[lower], grid[upper]
     mean, sd, lower, upper = table
     shown = {"mean": column.display(mean), "sd": sd}
     shown |= {"lower": column.display(lower), "upper": column.display(upper)}
