@@ -45,6 +45,8 @@ class Settings:
         Fits of each data set whose clusters are compared with each other.
     predicted_sweeps : int
         Sweeps of the fits whose predictions of contexts are scored.
+    start_groups, start_chains : int
+        UN speeches that are clustered from different starts, and chains of each fit.
     letter_starts, identifiable_starts, identifiable_sweeps : int
         Fits of the letters.
     level_starts, level_sweeps : int
@@ -96,8 +98,10 @@ class Settings:
     peer_topics: tuple[int, ...] = (50, 100, 150)
     scene_sweeps: int = 300
     scene_seeds: int = 5
-    seeds: int = 3
+    seeds: int = 5
     predicted_sweeps: int = 120
+    start_groups: int = 3_000
+    start_chains: int = 8
     letter_starts: int = 20
     identifiable_starts: int = 10
     identifiable_sweeps: int = 2_000
@@ -151,6 +155,8 @@ class Settings:
             scene_seeds=1,
             seeds=2,
             predicted_sweeps=8,
+            start_groups=100,
+            start_chains=2,
             letter_starts=2,
             identifiable_starts=1,
             identifiable_sweeps=50,
