@@ -45,8 +45,8 @@ class Settings:
         Fits of each data set whose clusters are compared with each other.
     predicted_sweeps : int
         Sweeps of the fits whose predictions of contexts are scored.
-    start_groups, start_chains : int
-        UN speeches that are clustered from different starts, and chains of each fit.
+    start_groups, start_chains, start_sweeps : int
+        UN speeches that are clustered from different starts, chains and sweeps of each fit.
     letter_starts, identifiable_starts, identifiable_sweeps : int
         Fits of the letters.
     level_starts, level_sweeps : int
@@ -102,6 +102,7 @@ class Settings:
     predicted_sweeps: int = 120
     start_groups: int = 3_000
     start_chains: int = 8
+    start_sweeps: int = 100
     letter_starts: int = 20
     identifiable_starts: int = 10
     identifiable_sweeps: int = 2_000
@@ -157,6 +158,7 @@ class Settings:
             predicted_sweeps=8,
             start_groups=100,
             start_chains=2,
+            start_sweeps=10,
             letter_starts=2,
             identifiable_starts=1,
             identifiable_sweeps=50,

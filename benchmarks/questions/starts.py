@@ -78,9 +78,10 @@ def run(settings: Settings) -> Result:
         ],
         notes=[
             f"{corpus.n_groups:,} random UN speeches ({corpus.n_tokens:,} words) with year and "
-            f"country, at most {N_TOPICS} topics, {settings.start_chains} chains per start, other "
-            "parameters at their defaults. The topics at the start are the same; clusters are "
-            "replaced. Means over all chains, second half of the sweeps.",
+            f"country, at most {N_TOPICS} topics, {settings.start_chains} chains of "
+            f"{settings.start_sweeps} sweeps per start, other parameters at their defaults. The "
+            "topics at the start are the same; clusters are replaced. Means over all chains and "
+            "the second half of the sweeps.",
         ],
     )
 
@@ -98,13 +99,15 @@ def _fit(start: str, settings: Settings) -> Outcome:
     from mcsquared.samplers.sweep import BLOCKED, SAMPLERS
 
     corpus = _speeches(settings)
-    model = MC2(n_chains=settings.start_chains, max_topics=N_TOPICS, random_state=0, progress=False)
+    length = settings.start_sweeps  # by default that of n_sweeps="auto" for as many words
+    schedule = {"n_chains": settings.start_chains, "n_sweeps": length, "burn_in": length // 2}
+    model = MC2(**schedule, max_topics=N_TOPICS, random_state=0, progress=False)
     sampler = replace(BLOCKED, start=start_from(_initial_clusters(start, corpus)))
     with warnings.catch_warnings(), patch.dict(SAMPLERS, {"blocked": sampler}):
         warnings.simplefilter("ignore", UserWarning)
         seconds = cpu_seconds(lambda: model.fit(corpus))
     trace = model.posterior_.trace
-    after = trace[trace["sweep"] > trace["sweep"].max() // 2]
+    after = trace[trace["sweep"] > length // 2]
     scalars = (float(after[name].mean()) for name in ("n_clusters", "log_joint"))
     return Outcome(model.labels_, *scalars, seconds)
 
