@@ -13,10 +13,10 @@ from pathlib import Path
 
 from .running import Outcome, Setting, versions
 
-__all__ = ["Unfinished"]
+__all__ = ["FinishedSeeds"]
 
 
-class Unfinished:
+class FinishedSeeds:
     """The outcomes of the finished seeds, in a file next to the results."""
 
     def __init__(self, path: Path, name: str, setting: Setting) -> None:

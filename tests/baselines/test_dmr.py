@@ -3,7 +3,7 @@ import pytest
 from sklearn.base import clone
 
 from mcsquared.baselines import DMR, LDA
-from mcsquared.baselines.dmr import ContextFeatures, _draw_of, marginal_prior
+from mcsquared.baselines.dmr import ContextFeatures, _current_draw, marginal_prior
 from mcsquared.baselines.lda import TomotopyChain, import_tomotopy
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
@@ -70,7 +70,7 @@ def test_the_prior_is_computed_as_tomotopy_does(corpus):
     model = import_tomotopy().DMRModel(k=3, seed=0)
     chain = TomotopyChain(model, corpus, features=rows)
     for _ in chain.run(30, 20, 1):
-        draw = _draw_of(chain, rows)
+        draw = _current_draw(chain, rows)
     for j in range(5):
         names = [str(number) for number in rows[[j]].indices]
         expected = model.get_topic_prior(multi_metadata=names)

@@ -129,11 +129,11 @@ def test_seeds_of_a_different_run_are_not_reused(tmp_path):
     running, unfinished = (reproduce._submodule(name) for name in ("running", "unfinished"))
     path = tmp_path / "length.unfinished.jsonl"
     outcome = running.Outcome(0, [{"seed": 0, "nmi": 0.5}], {}, 1.0)
-    unfinished.Unfinished(path, "length", running.Setting("tiny")).add(outcome)
-    same = unfinished.Unfinished(path, "length", running.Setting("tiny"))
+    unfinished.FinishedSeeds(path, "length", running.Setting("tiny")).add(outcome)
+    same = unfinished.FinishedSeeds(path, "length", running.Setting("tiny"))
     assert same.read(range(2)) == [outcome]
     assert same.read(range(1, 2)) == []
-    other = unfinished.Unfinished(path, "length", running.Setting("full"))
+    other = unfinished.FinishedSeeds(path, "length", running.Setting("full"))
     assert other.read(range(2)) == []
 
 

@@ -42,7 +42,7 @@ class DMR(TomotopyModel):
     """Topic model in which the prior of a group's topic shares depends on its contexts.
 
     Dirichlet-multinomial regression of Mimno and McCallum (2008) as implemented by tomotopy, with
-    binary features. Categories, entries of bags and booleans are features; numbers, dates, counts
+    binary features. Categories, items of bags and booleans are features; numbers, dates, counts
     and the coordinates of vectors are cut into bins with about equally many groups. For a
     missing context, all features are zero.
 
@@ -72,7 +72,9 @@ class DMR(TomotopyModel):
     coefficients_ : float64 (n_topics_, n_features)
         Effect of each feature on the logarithm of the prior, in the last draw.
     draws_ : list of DMRDraw
+        Topics and coefficients of every stored draw.
     n_topics_ : int
+        Number of topics, ``n_topics``.
 
     Notes
     -----
@@ -111,7 +113,7 @@ class DMR(TomotopyModel):
         )
         chain = TomotopyChain(model, corpus, self.n_jobs, features)
         self.draws_ = [
-            _draw_of(chain, features)
+            _current_draw(chain, features)
             for _ in chain.run(self.n_sweeps, self.burn_in, self.keep_parameters)
         ]
         last = self.draws_[-1]
@@ -135,7 +137,7 @@ class DMR(TomotopyModel):
 
 
 def marginal_prior(alpha: Floats) -> Floats:
-    """Return the Dirichlet prior that has moments of the mixture of all priors: (n_topics,).
+    """Return a Dirichlet prior with two moments of the mixture of all priors: (n_topics,).
 
     It has the mixture's mean μ and its Σ_m E[θ_m²], which determine the sum s of its parameters by
     Σ_m E[θ_m²] = (s Σ_m μ_m² + 1) / (s + 1).
@@ -150,7 +152,7 @@ def marginal_prior(alpha: Floats) -> Floats:
     return mean * (1.0 - square) / (square - mean @ mean)
 
 
-def _draw_of(chain: TomotopyChain, features: sparse.csr_matrix) -> DMRDraw:
+def _current_draw(chain: TomotopyChain, features: sparse.csr_matrix) -> DMRDraw:
     """Return the state of a chain; features unknown to tomotopy have coefficients of zero."""
     model = chain.model
     fitted = np.asarray(model.lambda_, np.float64)[:, 0]
@@ -165,7 +167,7 @@ def _draw_of(chain: TomotopyChain, features: sparse.csr_matrix) -> DMRDraw:
 class ContextFeatures:
     """Binary features of contexts, learned from the training groups.
 
-    Every category, entry of a bag and boolean value is a feature. Numbers, dates, counts and the
+    Every category, item of a bag and boolean value is a feature. Numbers, dates, counts and the
     coordinates of vectors are cut at quantiles, and every bin is a feature. For a missing
     context and a category unseen in training, all features are zero.
     """
@@ -187,9 +189,11 @@ class ContextFeatures:
             if name not in contexts:
                 known = ", ".join(contexts) or "none"
                 raise InputError(f"contexts must be contexts of the corpus ({known}), got {name!r}")
-        levels = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
+        probabilities = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
         cuts = {
-            name: [_cuts(values, levels) for values in np.atleast_2d(contexts[name].values.T)]
+            name: [
+                _cuts(values, probabilities) for values in np.atleast_2d(contexts[name].values.T)
+            ]
             for name in chosen
             if contexts[name].categories is None
         }
@@ -218,13 +222,13 @@ class ContextFeatures:
         return features
 
 
-def _cuts(values: Floats, levels: Floats) -> Floats:
-    """Return the quantiles at ``levels``; fewer if many groups have the same value."""
-    seen = values[~np.isnan(values)]
-    if len(seen) == 0:
+def _cuts(values: Floats, probabilities: Floats) -> Floats:
+    """Return these quantiles, without duplicates if many groups have the same value."""
+    observed = values[~np.isnan(values)]
+    if len(observed) == 0:
         return np.zeros(0)
-    cuts = np.unique(np.quantile(seen, levels))
-    return cuts[cuts > seen.min()]
+    cuts = np.unique(np.quantile(observed, probabilities))
+    return cuts[cuts > observed.min()]
 
 
 def _bin_names(name: str, cuts: list[str]) -> list[str]:

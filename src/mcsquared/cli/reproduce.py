@@ -35,7 +35,7 @@ class Options:
         parts = ["mc2 reproduce", name, f"--seeds {n_seeds}"]
         if self.scale != "full":
             parts.append(f"--scale {self.scale}")
-        parts += [f"--set {name}" for name in self.sets]
+        parts += [f"--set {data_set}" for data_set in self.sets]
         return " ".join(parts)
 
 
@@ -44,7 +44,7 @@ def run(names: list[str], options: Options) -> None:
     all_names = experiments().NAMES
     chosen = list(all_names) if "all" in names else names
     for name in chosen:
-        experiments().find(name)
+        experiments().find(name)  # raises an error for an unknown name
     done: list[str] = []
     failed = False
     for name in chosen:
@@ -83,12 +83,13 @@ def _submodule(name: str) -> Any:
 
 
 def _reproduce(name: str, options: Options) -> None:
+    """Run an experiment, or read its results; print its tables and write its figures."""
     results = options.out / "results" / f"{name}.json"
     record = _read(results) if options.redraw else _run(name, options, results)
     write_text(results.with_suffix(".md"), _submodule("summary").markdown(record))
     _print_tables(record)
-    drawn = _draw(name, record, options.out / "figures")
-    typer.echo(f"{name}: {', '.join(str(path) for path in [results, *drawn])}\n")
+    figures = _save_figures(name, record, options.out / "figures")
+    typer.echo(f"{name}: {', '.join(str(path) for path in [results, *figures])}\n")
 
 
 def _run(name: str, options: Options, results: Path) -> dict[str, Any]:
@@ -99,12 +100,12 @@ def _run(name: str, options: Options, results: Path) -> dict[str, Any]:
     setting = running.Setting(options.scale, options.data, chosen_sets=options.sets)
     n_seeds = options.seeds or (1 if setting.tiny else experiments().find(name).SEEDS)
     path = results.with_suffix(".unfinished.jsonl")
-    unfinished = _submodule("unfinished").Unfinished(path, name, setting)
-    earlier = unfinished.read(range(n_seeds)) if options.resume else []
+    finished = _submodule("unfinished").FinishedSeeds(path, name, setting)
+    earlier = finished.read(range(n_seeds)) if options.resume else []
 
-    def report(outcome: Any) -> None:
-        unfinished.add(outcome)
-        typer.echo(f"{name}: seed {outcome.seed} of {n_seeds}, {outcome.seconds:.1f} s", err=True)
+    def store(outcome: Any) -> None:
+        finished.add(outcome)
+        typer.echo(f"{name}: seed {outcome.seed}: {outcome.seconds:.1f} s", err=True)
 
     record: dict[str, Any] = running.run_experiment(
         name,
@@ -112,12 +113,12 @@ def _run(name: str, options: Options, results: Path) -> dict[str, Any]:
         range(n_seeds),
         options.jobs or effective_n_jobs(-1),
         options.command(name, n_seeds),
-        report,
+        store,
         earlier,
     )
     results.parent.mkdir(parents=True, exist_ok=True)
     write_text(results, running.record_text(record))
-    unfinished.remove()
+    finished.remove()
     return record
 
 
@@ -138,17 +139,17 @@ def _print_tables(record: dict[str, Any]) -> None:
     from rich.table import Table
 
     console = Console() if sys.stdout.isatty() else Console(width=FILE_WIDTH)
-    for caption, columns, lines in _submodule("summary").tables(record):
+    for caption, columns, rows in _submodule("summary").tables(record):
         table = Table(title=caption)
         for column in columns:
             table.add_column(column, justify="left" if column in record["keys"] else "right")
-        for line in lines:
-            table.add_row(*line)
+        for row in rows:
+            table.add_row(*row)
         console.print(table, markup=False)
 
 
-def _draw(name: str, record: dict[str, Any], folder: Path) -> list[Path]:
-    """Plot the figures of a record, if matplotlib is installed."""
+def _save_figures(name: str, record: dict[str, Any], folder: Path) -> list[Path]:
+    """Plot the figures of a record, if matplotlib is installed; return their paths."""
     if find_spec("matplotlib") is None:
         print_message(f"note: {name}: figures require matplotlib: pip install 'mcsquared[plot]'")
         return []

@@ -22,7 +22,7 @@ from mcsquared.families.univariate import Univariate
 
 
 class _NormalGamma(NamedTuple):
-    """Posterior hyper-parameters, one entry per row of statistics; the mean is centred."""
+    """Posterior hyper-parameters, one entry per row of statistics; means minus the origin."""
 
     mean: Floats
     strength: Floats
@@ -81,8 +81,7 @@ class Gaussian(Univariate):
 
     def filled(self, x: Any) -> Self:
         """Return the family with the origin, and mean and rate unless given, set from the data."""
-        found = mean_and_variance(type(self).__name__, self._checked(x))
-        data_mean, variance = float(found[0]), float(found[1])
+        data_mean, variance = map(float, mean_and_variance(type(self).__name__, self._checked(x)))
         return replace(
             self,
             mean=data_mean if self.mean is None else self.mean,
@@ -147,7 +146,7 @@ class Gaussian(Univariate):
         return np.stack([constant, root * standardised, -0.5 * precision], axis=-1)
 
     def mean_observation(self, stats: Floats) -> Floats:
-        """Return the posterior mean: float64 (n_clusters, 1)."""
+        """Return the mean of the predictive distributions: float64 (n_clusters, 1)."""
         return self.mean_parameters(stats)[:, :1]
 
     def mean_covariance(self, stats: Floats) -> Floats:
@@ -155,7 +154,7 @@ class Gaussian(Univariate):
         return 1.0 / self.mean_parameters(stats)[:, 1:2, None]
 
     def predictive(self, stats: Floats) -> list[Predictive]:
-        """Return a Student-t for each row of statistics."""
+        """Return one `Predictive`, with a Student-t for each row of statistics."""
         mean, precision = self.mean_parameters(stats).T
         strength = self.strength + stats[:, 0]
         scale = np.sqrt((strength + 1.0) / (strength * precision))
@@ -169,7 +168,7 @@ class Gaussian(Univariate):
         return mean + rng.standard_normal(labels.size) / np.sqrt(precision)
 
     def kernel_parameters(self) -> Floats:
-        """Return (mean − origin, strength, shape, rate)."""
+        """Return (mean − origin, strength, shape, rate): float64 (4,)."""
         mean = filled_field(self, "mean") - self.origin
         return np.array([mean, self.strength, self.shape, filled_field(self, "rate")])
 
@@ -180,7 +179,7 @@ class Gaussian(Univariate):
 
             rate  +  ½ S  +  ½ n strength / (n + strength) (x̄ − mean)²
 
-        Cancellation occurs only in S, and not if the prior mean is far from the data.
+        Digits can cancel in S alone, and a prior mean far from the data does not enter S.
         """
         prior_mean, strength, shape, rate = self.kernel_parameters()
         n, total, squares = np.moveaxis(np.asarray(stats, np.float64), -1, 0)

@@ -244,7 +244,7 @@ class MultivariateGaussian(ConjugateFamily):
         return np.concatenate([constant[:, None], slope, -0.5 * parameters[:, width:]], axis=1)
 
     def mean_observation(self, stats: Floats) -> Floats:
-        """Return the posterior mean: float64 (n_clusters, d)."""
+        """Return the mean of the predictive distributions: float64 (n_clusters, d)."""
         return self.mean_parameters(stats)[:, : self.width]
 
     def mean_covariance(self, stats: Floats) -> Floats:
@@ -254,7 +254,7 @@ class MultivariateGaussian(ConjugateFamily):
         return np.asarray(inverse, np.float64)
 
     def predictive(self, stats: Floats) -> list[Predictive]:
-        """Return a Student-t for each dimension and row of statistics."""
+        """Return a `Predictive` per dimension, with a Student-t for each row of statistics."""
         width, n = self.width, stats[:, 0]
         mean, scale = self.mean_observation(stats), self.mean_covariance(stats)
         wishart_degrees = filled_field(self, "degrees") + n

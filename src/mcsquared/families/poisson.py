@@ -90,7 +90,7 @@ class Poisson(Univariate):
         return np.stack([-np.exp(log_mean), log_mean], axis=-1)
 
     def predictive(self, stats: Floats) -> list[Predictive]:
-        """Return a negative binomial for each row of statistics."""
+        """Return one `Predictive`, with a negative binomial for each row of statistics."""
         from scipy import stats as distributions  # slow to import, and seldom needed
 
         shape, rate = self._posterior(stats)

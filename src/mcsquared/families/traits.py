@@ -95,7 +95,7 @@ class FamilyTraits:
         return None
 
     def predictive(self, stats: Floats) -> list[Predictive]:
-        """Return the predictive distribution of each dimension after each row of statistics."""
+        """Return the predictive distributions of each dimension, one for each row of statistics."""
         raise self._missing("predictive")
 
     def sample_observations(

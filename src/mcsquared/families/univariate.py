@@ -41,7 +41,7 @@ class Univariate(ConjugateFamily):
         return self.centred_statistics(np.asarray(x, np.float64)[:, None] - self.origin)
 
     def mean_observation(self, stats: Floats) -> Floats:
-        """Return the posterior mean: float64 (n_clusters, 1)."""
+        """Return the mean of the predictive distributions: float64 (n_clusters, 1)."""
         return np.exp(self.mean_parameters(stats)[:, :1])
 
     def _allowed(self, x: Floats) -> np.ndarray:

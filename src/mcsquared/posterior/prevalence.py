@@ -23,7 +23,7 @@ _MAX_INTEGER_BINS, _N_BINS = 60, 16  # of integers; of other numbers
 _INTERVAL = (0.025, 0.975)
 
 
-class _Levels(NamedTuple):
+class _ValueGroups(NamedTuple):
     """Values of a context, and the groups that have them."""
 
     values: list[Any]
@@ -42,11 +42,11 @@ class Prevalence(NamedTuple):
 
 def prevalence_of(posterior: Posterior, name: str) -> Prevalence:
     """Return the shares of the topics shown in tables."""
-    levels = _levels(posterior, name)
-    samples = _samples(posterior, levels)
-    counts = np.asarray(levels.groups.sum(axis=1)).ravel().astype(np.int64)
+    by_value = _groups_by_value(posterior, name)
+    samples = _samples(posterior, by_value)
+    counts = np.asarray(by_value.groups.sum(axis=1)).ravel().astype(np.int64)
     low, high = np.quantile(samples, _INTERVAL, axis=0)
-    return Prevalence(levels.values, counts, samples.mean(axis=0), low, high)
+    return Prevalence(by_value.values, counts, samples.mean(axis=0), low, high)
 
 
 def prevalence_table(posterior: Posterior, name: str) -> pd.DataFrame:
@@ -73,12 +73,12 @@ def difference_table(posterior: Posterior, name: str, first: Any, second: Any) -
     """Return one row per topic; see `Posterior.prevalence_difference`."""
     import pandas as pd
 
-    levels = _levels(posterior, name)
+    by_value = _groups_by_value(posterior, name)
     rows = [
-        _position(levels, argument, value)
+        _position(by_value, argument, value)
         for argument, value in (("first", first), ("second", second))
     ]
-    samples = _samples(posterior, levels)
+    samples = _samples(posterior, by_value)
     difference = samples[:, rows[0]] - samples[:, rows[1]]
     low, high = np.quantile(difference, _INTERVAL, axis=0)
     n_topics = posterior.n_shown_topics
@@ -93,21 +93,21 @@ def difference_table(posterior: Posterior, name: str, first: Any, second: Any) -
     )
 
 
-def _position(levels: _Levels, argument: str, value: Any) -> int:
+def _position(by_value: _ValueGroups, argument: str, value: Any) -> int:
     """Return the row of a value; for a number or a date, the row of the closest bin."""
-    if value in levels.values:
-        return levels.values.index(value)
+    if value in by_value.values:
+        return by_value.values.index(value)
     try:
-        distance = [abs(value - level) for level in levels.values]
+        distance = [abs(value - other) for other in by_value.values]
     except TypeError:
-        listed = ", ".join(map(repr, levels.values[:5]))
+        listed = ", ".join(map(repr, by_value.values[:5]))
         raise InputError(
             f"{argument} must be a value of the context ({listed}, ...), got {value!r}"
         ) from None
     return int(np.argmin(distance))
 
 
-def _samples(posterior: Posterior, levels: _Levels) -> Floats:
+def _samples(posterior: Posterior, by_value: _ValueGroups) -> Floats:
     """Return samples of the topic shares of each value: (n_samples, n_values, n_topics).
 
     In each draw with parameters, a group has the topic shares of its cluster. Groups are weighted
@@ -125,19 +125,19 @@ def _samples(posterior: Posterior, levels: _Levels) -> Floats:
             indicator = sparse.csr_matrix(
                 (group_weights, (np.arange(len(cluster)), cluster)), (len(cluster), n_clusters)
             )
-            by_cluster = (levels.groups @ indicator).toarray()
+            by_cluster = (by_value.groups @ indicator).toarray()
             totals = np.maximum(by_cluster.sum(axis=1, keepdims=True), 1e-300)
             samples.append((by_cluster / totals) @ shares)
     return np.array(samples)
 
 
-def _levels(posterior: Posterior, name: str) -> _Levels:
+def _groups_by_value(posterior: Posterior, name: str) -> _ValueGroups:
     """Return the values of a category or a bag, or bins of numbers or dates."""
     column, _ = context_of(posterior, name)
     if column.kind == "bag":
         groups = sparse.csr_matrix(column.values.T, dtype=np.float64)
         groups.data[:] = 1.0
-        return _Levels(np.asarray(column.categories).tolist(), groups)
+        return _ValueGroups(np.asarray(column.categories).tolist(), groups)
     if column.kind == "vector":
         raise InputError(f"name must be a context of single values, got {name!r} (vector)")
     rows = np.flatnonzero(column.observed)
@@ -153,7 +153,7 @@ def _levels(posterior: Posterior, name: str) -> _Levels:
         values = list(column.display(np.bincount(codes, weights=numbers) / np.bincount(codes)))
     ones = np.ones(len(rows))
     shape = (len(values), posterior.n_groups)
-    return _Levels(values, sparse.csr_matrix((ones, (codes, rows)), shape))
+    return _ValueGroups(values, sparse.csr_matrix((ones, (codes, rows)), shape))
 
 
 def bin_of_values(values: Floats) -> Int64s:

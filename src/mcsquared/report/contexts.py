@@ -16,7 +16,7 @@ from mcsquared.posterior.prevalence import bin_of_values
 from mcsquared.posterior.tables import cluster_given_topic
 from mcsquared.report.packing import pack, pack_lists
 
-_N_VALUES = 12  # most probable values of a category or a bag, and as many distinctive ones
+_N_VALUES = 12  # most probable values of a category or a bag, and as many characteristic ones
 _MAX_ITEMS = 1_500_000  # the bags of the groups are omitted if they have more items in total
 _MAX_VALUE_LENGTH = 80  # characters
 
@@ -46,21 +46,22 @@ def context_data(
         data["categories"] = [shorten(value, _MAX_VALUE_LENGTH) for value in column.categories]
     try:
         table = posterior.context_given_cluster(name)
-        clusters, topics = table.to_numpy().T, posterior.context_given_topic(name).to_numpy().T
+        by_cluster = table.to_numpy().T
+        by_topic = posterior.context_given_topic(name).to_numpy().T
     except InputError as error:
-        # A user-defined family may have no table; the groups' values are still listed.
+        # A user-defined family need not define `predictive`; the groups' values are still listed.
         return {**data, "table": None, "why": str(error)}
     weight = sizes / sizes.sum()
     display = context_display(posterior, name)
     data["table"] = display
     if display == "categories":
-        return data | _categories(column, clusters, topics, weight @ clusters)
-    data |= {"by_cluster": pack(clusters), "by_topic": pack(topics)}
+        return data | _categories(column, by_cluster, by_topic, weight @ by_cluster)
+    data |= {"by_cluster": pack(by_cluster), "by_topic": pack(by_topic)}
     if display == "vector":
-        return data | _vector_moments(clusters, weight)
-    data |= _curves(posterior, name, table.index.to_numpy(), clusters, topics)
+        return data | _vector_moments(by_cluster, weight)
+    data |= _curves(posterior, name, table.index.to_numpy(), by_cluster, by_topic)
     over = _shares_by_value(column, posterior.tokens_per_group, shares)
-    return data | {"overall": pack(weight @ clusters), "over": over}
+    return data | {"overall": pack(weight @ by_cluster), "over": over}
 
 
 def _values(column: Column, groups: Int64s) -> dict[str, Any]:
@@ -78,7 +79,7 @@ def _values(column: Column, groups: Int64s) -> dict[str, Any]:
 
 
 def _curves(
-    posterior: Posterior, name: str, index: NDArray[Any], clusters: Floats, topics: Floats
+    posterior: Posterior, name: str, index: NDArray[Any], by_cluster: Floats, by_topic: Floats
 ) -> dict[str, Any]:
     """Return the grid of densities or probabilities, the means and the range of the values.
 
@@ -93,26 +94,29 @@ def _curves(
         means = [exact[:, 0], cluster_given_topic(posterior).T @ exact[:, 0]]
     else:
         tiny = np.finfo(np.float64).tiny
-        means = [x @ points / np.maximum(x.sum(axis=1), tiny) for x in (clusters, topics)]
-    seen = column.observations()
+        means = [x @ points / np.maximum(x.sum(axis=1), tiny) for x in (by_cluster, by_topic)]
+    observed = column.observations()
     return {
         "points": pack(points),
         "cluster_mean": pack(means[0]),
         "topic_mean": pack(means[1]),
-        "range": [float(seen.min()), float(seen.max())] if len(seen) else None,
-        "whole": bool(len(seen) and (seen == np.round(seen)).all()),
+        "range": [float(observed.min()), float(observed.max())] if len(observed) else None,
+        "whole": bool(len(observed) and (observed == np.round(observed)).all()),
     }
 
 
 def _shares_by_value(
-    column: Column, tokens: Int64s, shares: NDArray[np.floating[Any]]
+    column: Column, tokens_per_group: Int64s, shares: NDArray[np.floating[Any]]
 ) -> dict[str, Any] | None:
-    """Return each topic's share of the tokens of the groups in each bin of a numeric context."""
-    rows = np.flatnonzero(column.observed & (tokens > 0))
+    """Return each topic's share of the tokens of the groups in each bin of a numeric context.
+
+    None if the context has fewer than three distinct values.
+    """
+    rows = np.flatnonzero(column.observed & (tokens_per_group > 0))
     values = np.asarray(column.values, np.float64)[rows]
     if len(np.unique(values[:100_000])) < 3:
         return None
-    bin_of_row, weights = bin_of_values(values), tokens[rows].astype(np.float64)
+    bin_of_row, weights = bin_of_values(values), tokens_per_group[rows].astype(np.float64)
     counts = np.bincount(bin_of_row)
     by_bin = sparse.csr_matrix((weights, (bin_of_row, rows)), (len(counts), len(shares)))
     share = (by_bin @ shares) / np.bincount(bin_of_row, weights=weights)[:, None]
@@ -123,25 +127,25 @@ def _shares_by_value(
     }
 
 
-def _vector_moments(clusters: Floats, weight: Floats) -> dict[str, Any]:
-    """Return the number of dimensions, and mean and sd of each over all groups."""
-    means, sds = clusters[0::2], clusters[1::2]
+def _vector_moments(by_cluster: Floats, weight: Floats) -> dict[str, Any]:
+    """Return the number of dimensions, and the overall mean and standard deviation of each."""
+    means, sds = by_cluster[0::2], by_cluster[1::2]
     overall = weight @ means
-    spread = np.sqrt(weight @ (np.square(sds) + np.square(means - overall)))
-    return {"width": int(means.shape[1]), "overall": pack(np.stack([overall, spread]))}
+    overall_sd = np.sqrt(weight @ (np.square(sds) + np.square(means - overall)))
+    return {"width": int(means.shape[1]), "overall": pack(np.stack([overall, overall_sd]))}
 
 
 def _categories(
-    column: Column, clusters: Floats, topics: Floats, overall: Floats
+    column: Column, by_cluster: Floats, by_topic: Floats, overall: Floats
 ) -> dict[str, Any]:
     """Return the main values of each cluster and topic with their probabilities."""
-    bag = column.kind == "bag"
-    seen = column.values.indices if bag else np.asarray(column.observations()).astype(np.int64)
+    is_bag = column.kind == "bag"
+    codes = column.values.indices if is_bag else np.asarray(column.observations(), np.int64)
     data: dict[str, Any] = {
         "overall": pack(overall),
-        "groups_with": pack(np.bincount(seen, minlength=len(overall))),
-        "by_cluster": _shortlist(clusters, overall),
-        "by_topic": _shortlist(topics, overall),
+        "groups_with": pack(np.bincount(codes, minlength=len(overall))),
+        "by_cluster": _shortlist(by_cluster, overall),
+        "by_topic": _shortlist(by_topic, overall),
     }
     return data | ({"categories": ["no", "yes"]} if column.kind == "boolean" else {})
 

@@ -17,12 +17,12 @@ from mcsquared.report.packing import pack
 _MAX_LEAVES = 400  # of a hierarchy
 _MAX_VALUES = 40  # of a category or a bag: the most frequent ones
 _MAX_VALUE_LENGTH = 60
-_MAX_TEXT = 6000  # characters of a text
-_MAX_TEXTS = 12_000_000  # characters of all texts; each is shorter if there are many
+_MAX_TEXT_LENGTH = 6000  # characters
+_MAX_TOTAL_LENGTH = 12_000_000  # characters of all texts; each is shorter if there are many
 
 
 def hierarchy_data(posterior: Posterior) -> dict[str, Any]:
-    """Return the merges of clusters and of topics; None if there are too few or too many."""
+    """Return the merges of clusters and of topics, each None if they are too few or too many."""
     data: dict[str, Any] = {}
     for of, n in (("clusters", posterior.n_clusters), ("topics", posterior.n_shown_topics)):
         data[of] = None
@@ -38,7 +38,10 @@ def hierarchy_data(posterior: Posterior) -> dict[str, Any]:
 
 
 def topic_positions(posterior: Posterior) -> list[list[float]] | None:
-    """Return the position of each topic in a plane: similar ones are close (classical scaling)."""
+    """Return a point in the plane for each topic: similar topics are close (classical scaling).
+
+    None if there are fewer than three topics.
+    """
     n = posterior.n_shown_topics
     if n < 3:
         return None
@@ -52,7 +55,7 @@ def topic_positions(posterior: Posterior) -> list[list[float]] | None:
 
 
 def prevalence_data(posterior: Posterior) -> list[dict[str, Any] | None]:
-    """Return topic shares by value, with intervals, for each context; None if it has none."""
+    """Return topic shares by value, with intervals, for each context; None where undefined."""
     data: list[dict[str, Any] | None] = []
     for name, column in posterior.contexts.items():
         if column.kind == "vector" or posterior.n_shown_topics == 0:
@@ -60,7 +63,7 @@ def prevalence_data(posterior: Posterior) -> list[dict[str, Any] | None]:
             continue
         try:
             found = prevalence_of(posterior, name)
-        except InputError:  # the statistics of a user-defined family
+        except InputError:  # raised by a user-defined family
             data.append(None)
             continue
         rows = np.arange(len(found.values))
@@ -73,14 +76,14 @@ def prevalence_data(posterior: Posterior) -> list[dict[str, Any] | None]:
                 "points": pack(_points(found.values)) if is_number else None,
                 "groups": pack(found.n_groups[rows]),
                 **{part: pack(getattr(found, part)[rows]) for part in ("share", "low", "high")},
-                "acting": _acting_data(posterior, name),
+                "acting": _effect_data(posterior, name),
             }
         )
     return data
 
 
-def _acting_data(posterior: Posterior, name: str) -> dict[str, Any] | None:
-    """Return how much the values of a context raise or lower topics; None if it does not act."""
+def _effect_data(posterior: Posterior, name: str) -> dict[str, Any] | None:
+    """Return how much each value of an effect raises or lowers topics; None for other contexts."""
     effect = posterior.priors.effects.get(name)
     if effect is None:
         return None
@@ -108,6 +111,6 @@ def text_data(texts: Sequence[Any] | None, groups: Int64s, n_groups: int) -> lis
         return None
     if len(texts) != n_groups:
         raise InputError(f"texts must have one entry per group ({n_groups}), got {len(texts)}")
-    limit = min(_MAX_TEXT, max(200, _MAX_TEXTS // max(len(groups), 1)))
+    limit = min(_MAX_TEXT_LENGTH, max(200, _MAX_TOTAL_LENGTH // max(len(groups), 1)))
     chosen = [texts[j] for j in groups]
     return [shorten(text, limit) if isinstance(text, str) else "" for text in chosen]

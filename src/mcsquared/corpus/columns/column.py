@@ -123,7 +123,7 @@ class Column:
 
     @property
     def is_distinct(self) -> bool:
-        """Whether all values are distinct categories, which do not inform about clusters.
+        """Whether all values are distinct categories, which gives no information about clusters.
 
         Examples
         --------
@@ -262,18 +262,18 @@ def _float_values(name: str, kind: str, values: Any) -> Floats:
 
 
 def _bag_matrix(name: str, values: Any) -> sparse.csr_matrix:
-    canonical = (
+    is_canonical = (
         isinstance(values, sparse.csr_matrix)
         and values.dtype == np.int32
         and values.has_canonical_format
         and (values.data > 0).all()
     )
-    return values if canonical else canonical_counts(values, f"context {name!r}")
+    return values if is_canonical else canonical_counts(values, f"context {name!r}")
 
 
 def distinct_note(name: str) -> str:
     """Return the note on a context that is not used because all of its values are distinct."""
     return (
-        f"the context {name!r} is not used, because all its values are distinct; "
-        f"contexts={{{name!r}: 'categorical'}} ({name}:categorical in mc2 fit) uses it"
+        f"the context {name!r} is not used, because all its values are distinct; to use it, pass "
+        f"contexts={{{name!r}: 'categorical'}} ({name}:categorical in mc2 fit)"
     )

@@ -1,4 +1,4 @@
-"""Scalar values of any library: missing values, labels, and numbers and dates as strings."""
+"""Missing values, names of categories, and strings that represent numbers, dates or lists."""
 
 import ast
 import datetime
@@ -16,7 +16,7 @@ from mcsquared.errors import InputError
 
 DAY = datetime.timedelta(days=1)
 _EPOCH = datetime.datetime(1970, 1, 1)
-_NANOSECOND_DAYS = 106751.0  # range of int64 nanoseconds before and after 1970
+_NANOSECOND_DAYS = 106751.0  # before and after 1970 that int64 nanoseconds can represent
 _MIN_DISTINCT = 20  # fewer values may all be distinct by chance
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "nat", "<na>"})
 _BOOLEANS = {"true": True, "false": False}
@@ -24,10 +24,12 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _NUMBER = re.compile(
     r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(inf|infinity)", re.IGNORECASE
 )
-_MIN_SHARE = 0.8  # of the distinct values, for a column that is meant to be numbers or dates
+_MIN_SHARE = 0.8  # of the distinct strings: a column meant to contain numbers or dates
 _NOTATIONS = {  # by decimal mark: 1,234.5 and 1.234,5
-    point: re.compile(rf"[+-]?([0-9]+|[0-9]{{1,3}}([{comma}][0-9]{{3}})+)([{point}][0-9]+)?")
-    for point, comma in (".,", ",.")
+    decimal: re.compile(
+        rf"[+-]?([0-9]+|[0-9]{{1,3}}([{thousands}][0-9]{{3}})+)([{decimal}][0-9]+)?"
+    )
+    for decimal, thousands in (".,", ",.")
 }
 _JOINED = re.compile(r"""['"]\s+['"]""")  # strings that Python would concatenate
 _WEEKDAY = re.compile(r"^(mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,? ", re.IGNORECASE)
@@ -66,12 +68,12 @@ def is_missing(value: Any) -> bool:
         value, "shape"
     ):
         # NumPy scalars have a shape as well; those, and only those, may be NaN, NaT or masked.
-        return getattr(value, "shape", None) == () and _differs_from_itself(value)
+        return getattr(value, "shape", None) == () and _is_nan_or_masked(value)
     # By name, so that pandas is not imported.
-    return type(value).__name__ in ("NAType", "NaTType") or _differs_from_itself(value)
+    return type(value).__name__ in ("NAType", "NaTType") or _is_nan_or_masked(value)
 
 
-def _differs_from_itself(value: Any) -> bool:
+def _is_nan_or_masked(value: Any) -> bool:
     if type(value).__name__ == "MaskedConstant":
         return True
     try:
@@ -157,7 +159,7 @@ def _is_date(text: str) -> bool:
 
 
 def _is_blank(field: str) -> bool:
-    """Return whether a field among numbers or dates is missing: "n/a" or "-"."""
+    """Return whether a field such as "n/a" or "-" is a missing number or date."""
     return field.lower() in _MISSING or not any(map(str.isalnum, field))
 
 
@@ -193,8 +195,8 @@ def interpret(strings: Sequence[str]) -> Any:
     if present and (numbers := _python_numbers(present)):
         if len(present) == len(fields) and all(_INTEGER.fullmatch(field) for field in numbers):
             return np.array([int(field) for field in numbers], dtype=np.int64)
-        rest = iter(numbers)
-        return np.array([float(next(rest)) if field else np.nan for field in cleaned])
+        remaining = iter(numbers)
+        return np.array([float(next(remaining)) if field else np.nan for field in cleaned])
     if present and all(field.lower() in _BOOLEANS for field in present):
         return [_BOOLEANS.get(field.lower()) for field in cleaned]
     if (dates := _dates(cleaned)) is not None:
@@ -208,16 +210,17 @@ def interpret(strings: Sequence[str]) -> Any:
 
 
 def _python_numbers(fields: list[str]) -> list[str] | None:
-    """Return fields in Python's notation if all are numbers: "3,14" as "3.14"; None if unclear.
+    """Return numbers in Python's notation: "3,14" as "3.14".
 
-    Fields such as "1,234.5" and "3,14" show which notation a column has; "1,234" alone does not.
+    None if a field is not a number, or if the notation is unclear: fields such as "1,234.5" and
+    "3,14" show which notation a column has, "1,234" alone does not.
     """
     if all(_NUMBER.fullmatch(field) for field in fields):
         return fields
-    for point, other in (".,", ",."):
-        fits, other_fits = (_NOTATIONS[mark].fullmatch for mark in (point, other))
-        if all(fits(field) for field in fields) and not all(other_fits(field) for field in fields):
-            return [field.replace(other, "").replace(point, ".") for field in fields]
+    for decimal, thousands in (".,", ",."):
+        fits, fits_other = (_NOTATIONS[mark].fullmatch for mark in (decimal, thousands))
+        if all(fits(field) for field in fields) and not all(fits_other(field) for field in fields):
+            return [field.replace(thousands, "").replace(decimal, ".") for field in fields]
     return None
 
 
@@ -236,6 +239,7 @@ def iso_days(text: str) -> float | None:
 
 
 def _dates(fields: list[str]) -> Any:
+    """Return fields as datetime64[us], missing ones as NaT; None if some are not dates."""
     dates = np.full(len(fields), "NaT", dtype="datetime64[us]")
     has_dates = False
     day_first = _day_first(fields)
@@ -260,7 +264,7 @@ def _day_first(fields: list[str]) -> bool | None:
 
 
 def _parse_local(text: str, day_first: bool | None) -> datetime.datetime | None:
-    """Return 21.06.2014, 06/21/2014, 2014/6/21, Sat 21 Jun 2014 or June 21, 2014 as a date."""
+    """Convert 21.06.2014, 06/21/2014, 2014/6/21, Sat 21 Jun 2014 or June 21, 2014 (else: None)."""
     text = _WEEKDAY.sub("", text)
     if match := _YEAR_FIRST.fullmatch(text):
         year, month, day = match.groups()
@@ -328,16 +332,14 @@ def date_days(value: Any) -> float:
 
 def array_days(dates: NDArray[np.datetime64]) -> Floats:
     """Return dates as days since 1970-01-01; missing dates become NaN."""
-    whole = dates.astype("datetime64[D]")
+    day = dates.astype("datetime64[D]")
     # The time of day is converted separately: microseconds since 1970 overflow for distant dates.
-    rest = (dates.astype("datetime64[us]") - whole.astype("datetime64[us]")) / np.timedelta64(
-        1, "D"
-    )
-    days = whole.astype(np.int64).astype(np.float64)
+    time_of_day = dates.astype("datetime64[us]") - day.astype("datetime64[us]")
+    days = day.astype(np.int64).astype(np.float64)
     missing = np.isnat(dates)
     days[missing] = 0.0
     if (np.abs(days) > 1e8).any():
         raise InputError(f"contains a date out of range: {np.abs(days).max():g} days from 1970")
-    days += np.where(missing, 0.0, rest)
+    days += np.where(missing, 0.0, time_of_day / np.timedelta64(1, "D"))
     days[missing] = np.nan
     return days

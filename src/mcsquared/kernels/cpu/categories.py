@@ -1,4 +1,4 @@
-"""Categories whose Dirichlet shapes differ: tables and gamma variates of every category."""
+"""Tables and gamma variates of categories that have a Dirichlet parameter (shape) each."""
 
 import math
 
@@ -9,8 +9,10 @@ from mcsquared.kernels.cpu.gammas import NOT_ACCEPTED, log_gamma_draw
 from mcsquared.kernels.cpu.special import crt
 from mcsquared.kernels.rng import Step
 
-TABLES, VARIATES = int(Step.CATEGORY_TABLES), int(Step.LEARNED_CATEGORIES)
-CLUSTER_BITS = 16  # low bits of the index of a random number; the others are the category
+CATEGORY_TABLES, CATEGORY_VARIATES = int(Step.CATEGORY_TABLES), int(Step.LEARNED_CATEGORIES)
+CLUSTER_BITS = (
+    16  # low bits of the index of a random number, for the cluster; the others are the category
+)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -30,7 +32,9 @@ def draw_category_tables(first, last, counts, shapes, key, tables):
             if counts[v, k] > 0:
                 # The index of a cell must not depend on the number of slots.
                 index = (np.int64(v) << CLUSTER_BITS) + k
-                total += crt(counts[v, k], shapes[v], key[0], key[1], key[2], TABLES, index)
+                total += crt(
+                    counts[v, k], shapes[v], key[0], key[1], key[2], CATEGORY_TABLES, index
+                )
         tables[v] = total
 
 
@@ -46,12 +50,13 @@ def draw_category_variates(first, last, counts, shapes, key, first_index, out):
     first_index : int
         Number of categories whose random numbers precede those of category 0.
     out : float32 (categories, cluster slots)
+        Output.
     """
     for v in range(first, last):
         for k in range(counts.shape[1]):
             index = (np.int64(first_index + v) << CLUSTER_BITS) + k
             shape = shapes[v] + counts[v, k]
-            value = log_gamma_draw(shape, key[0], key[1], key[2], VARIATES, index)
+            value = log_gamma_draw(shape, key[0], key[1], key[2], CATEGORY_VARIATES, index)
             if math.isnan(value):
                 raise FloatingPointError(NOT_ACCEPTED)
             out[v, k] = value

@@ -58,7 +58,7 @@ if SIMULATED:
         return mask
 
     def ffs(mask):
-        """Return the position of the lowest bit that is set, from 0 on."""
+        """Return the position of the lowest bit set, counted from 0; -1 if there is none."""
         return (int(mask) & -int(mask)).bit_length() - 1
 
 else:
@@ -105,7 +105,7 @@ else:
 
     @cuda.jit(device=True)
     def ffs(mask):
-        """Return the position of the lowest bit that is set, from 0 on."""
+        """Return the position of the lowest bit set, counted from 0; -1 if there is none."""
         return cuda.ffs(int32(mask)) - int32(1)
 
 
