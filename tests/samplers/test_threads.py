@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from mcsquared.samplers import threads as pools
 from mcsquared.samplers.threads import ThreadPool
 
 N_CHUNKS = 1000
@@ -21,6 +22,26 @@ def test_every_chunk_goes_once_and_results_are_in_order(n_threads: int, n_chunks
     with ThreadPool(n_threads) as threads:
         for n_parts in (None, 1, 4):
             assert chunks(threads.map(n_chunks, range, 7, n_parts)) == list(range(7, 7 + n_chunks))
+
+
+def test_a_step_uses_the_number_of_threads_that_is_fastest(monkeypatch) -> None:
+    monkeypatch.setattr(pools, "THREAD_COST", cost := 100_000.0)
+    threads = ThreadPool(16)
+    for work in (1.0, 1e5, 4e5, 3e6, 1e7, 1e9, float("inf")):
+        found = threads.n_for(work)
+        times = {n: min(work, 1e15) / n + n * cost for n in range(1, 17)}
+        assert times[found] <= 1.01 * min(times.values())
+    assert [threads.n_for(work) for work in (1e5, 1e7, 1e9)] == [1, 10, 16]
+
+
+def test_a_tiny_step_stays_in_the_calling_thread(monkeypatch) -> None:
+    monkeypatch.setattr(pools, "THREAD_COST", 100_000.0)
+    asking = threading.get_ident()
+    with ThreadPool(4) as threads:
+        for n_parts in (None, 1):
+            found = threads.map(N_CHUNKS, lambda *_: threading.get_ident(), 0, n_parts, work=1e5)
+            assert found == [asking]
+            assert len(threads.map(N_CHUNKS, range, 0, n_parts, work=1e9)) >= 4
 
 
 def test_other_threads_begin_while_the_one_that_asks_does_something_else() -> None:

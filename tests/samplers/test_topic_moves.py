@@ -16,7 +16,7 @@ from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
 from mcsquared.samplers.backends.local import LocalBackend
 from mcsquared.samplers.backends.sharded import ShardedBackend
-from mcsquared.samplers.steps import topic_division, topic_moves
+from mcsquared.samplers.steps import topic_moves
 from mcsquared.samplers.steps.topic_moves import TopicMoves, move_topics
 from mcsquared.samplers.sweep import BLOCKED
 from mcsquared.samplers.threads import ThreadPool
@@ -138,8 +138,7 @@ def test_counts_equal_a_recount_after_every_move(data, monkeypatch):
     assert {("try_split", 1), ("try_merge", 1), ("try_split", 0), ("try_merge", 0)} <= {*n_accepted}
 
 
-def test_draws_do_not_depend_on_the_number_of_threads(data, monkeypatch):
-    monkeypatch.setattr(topic_division, "SMALL_TOPIC", 0)
+def test_draws_do_not_depend_on_the_number_of_threads(data):
     one, two = (sweep(data, threads=threads) for threads in (1, 2))
     assert one.n_topics > 2
     np.testing.assert_array_equal(one.topic_of_token, two.topic_of_token)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mcsquared.kernels.caching import njit
-from mcsquared.kernels.cpu.lanes import prefetch
+from mcsquared.kernels.cpu.lanes import prefetch_to_write
 from mcsquared.kernels.cpu.predictive import (
     JOIN,
     LEAVE,
@@ -222,7 +222,7 @@ def resample_word_topics(
                 return j, i
             if i + LOOKAHEAD < word.size and word[i + LOOKAHEAD] != word[i + LOOKAHEAD - 1]:
                 for b in range(0, n_slots, COUNTS_PER_LINE):
-                    prefetch(words_in_topic, np.int64(word[i + LOOKAHEAD]) * capacity + b)
+                    prefetch_to_write(words_in_topic, np.int64(word[i + LOOKAHEAD]) * capacity + b)
             counts = words_in_topic[word[i]]
             m = topic_of_token[i]
             counts[m] -= 1

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 N_LANES = 16
 CACHE_LINE = 64  # bytes, the size of sixteen floats
+SEGMENT = 4  # blocks of sixteen that are summed one after another
 
 
 def aligned(*shape: int) -> NDArray[np.float32]:
@@ -254,20 +255,6 @@ def store_row(builder, array, offset, row):
         _store(builder, start, _block(k), builder.extract_value(row, k))
 
 
-@llvm_intrinsic(lambda row, position, amount: row, ANY, types.int64, types.float32)
-def add_at(builder, row, position, amount):
-    """Return a row with ``amount`` added to the element at ``position``."""
-    where = _broadcast(builder, builder.trunc(position, INT32))
-    change = _broadcast(builder, amount)
-
-    def add_in(k, vector):
-        positions = ir.Constant(INTS, [k * N_LANES + i for i in range(N_LANES)])
-        is_at = builder.icmp_signed("==", positions, where)
-        return builder.select(is_at, builder.fadd(vector, change), vector)
-
-    return _map_row(add_in, row, builder)
-
-
 @llvm_intrinsic(lambda counts, edges, value: counts, ANY, ANY, types.float32)
 def count_reached(builder, counts, edges, value):
     """Return the row ``counts`` with 1 added where ``edges``, another row, is at most ``value``."""
@@ -280,42 +267,72 @@ def count_reached(builder, counts, edges, value):
     return _map_row(count_in, counts, builder)
 
 
-@llvm_intrinsic(VECTOR, ANY, ARRAY, types.int64, ARRAY, types.int64, ARRAY)
-def weighted_sums(builder, row, base, base_offset, factor, factor_offset, sums):
-    """Write running sums of (row + base) × factor, lane by lane, and return the last of them.
+@llvm_intrinsic(VECTOR, ARRAY, types.int64, ARRAY, types.int64, ARRAY, ANY)
+def sum_segments(builder, weight, weight_offset, factor, factor_offset, sums, blocks):
+    """Write sums of weight × factor, lane by lane, for `block_in_lane`; return the last of them.
 
-    ``base`` and ``factor`` are read from their offsets on; ``sums`` is written from its start.
+    Both rows, of ``len(blocks)`` blocks, are read from their offsets on. A segment is four blocks:
+    long sums depend on few earlier ones. ``sums`` starts with the running sums of each segment,
+    with infinity in place of the blocks that the last segment lacks; then follow a block of zeros
+    and the running sums over segments. Infinities and zeros are not written: see `empty_sums`.
     """
-    base, factor = builder.gep(base, [base_offset]), builder.gep(factor, [factor_offset])
-    total = None
-    for k in range(row.type.count):
-        weight = builder.fadd(builder.extract_value(row, k), _load(builder, base, _block(k)))
-        share = builder.fmul(weight, _load(builder, factor, _block(k)), flags=FUSED)
-        total = share if total is None else builder.fadd(total, share, flags=FUSED)
-        _store(builder, sums, _block(k), total)
+    weight, factor = builder.gep(weight, [weight_offset]), builder.gep(factor, [factor_offset])
+    n_blocks, total = blocks.type.count, None
+    n_segments = -(-n_blocks // SEGMENT)
+    for segment in range(n_segments):
+        part = None
+        for k in range(segment * SEGMENT, min((segment + 1) * SEGMENT, n_blocks)):
+            left, right = _load(builder, weight, _block(k)), _load(builder, factor, _block(k))
+            share = builder.fmul(left, right, flags=FUSED)
+            part = share if part is None else builder.fadd(part, share, flags=FUSED)
+            _store(builder, sums, _block(k), part)
+        total = part if total is None else builder.fadd(total, part)
+        _store(builder, sums, _block(n_segments * SEGMENT + 1 + segment), total)
     return total
 
 
 @llvm_intrinsic(types.int64, ARRAY, types.int64, types.float32, ANY)
 def block_in_lane(builder, sums, index, value, blocks):
-    """Return the number of blocks of ``sums`` whose lane ``index`` is at most ``value``."""
-    start = builder.gep(sums, [index])
-    position = ir.Constant(INT64, 0)
-    for k in range(blocks.type.count):
-        passed = builder.fcmp_ordered("<=", builder.load(builder.gep(start, [_block(k)])), value)
-        position = builder.add(position, builder.zext(passed, INT64))
+    """Return the first block whose running sum of lane ``index`` exceeds ``value``.
+
+    The sums are those of `sum_segments`. If rounding hides the block, the result is one that does
+    not exceed the value, or ``len(blocks)``.
+    """
+    start, position = builder.gep(sums, [index]), ir.Constant(INT64, 0)
+    n_segments = -(-blocks.type.count // SEGMENT)
+
+    def add_passed(position, offset, value):
+        passed = builder.fcmp_ordered("<=", builder.load(builder.gep(start, [offset])), value)
+        return builder.add(position, builder.zext(passed, INT64))
+
+    for segment in range(n_segments - 1):
+        offset = _block(n_segments * SEGMENT + 1 + segment)
+        position = add_passed(position, offset, value)
+    offset = builder.mul(position, _block(1))
+    before = builder.load(builder.gep(start, [builder.add(offset, _block(n_segments * SEGMENT))]))
+    rest, position = builder.fsub(value, before), builder.mul(position, ir.Constant(INT64, SEGMENT))
+    first = builder.mul(position, _block(1))
+    for k in range(SEGMENT):
+        position = add_passed(position, builder.add(first, _block(k)), rest)
     return position
 
 
-@llvm_intrinsic(types.void, ARRAY, types.int64)
-def prefetch(builder, array, offset):
-    """Load the cache line of ``array[offset]`` ahead of its use."""
-    pointer = ir.IntType(8).as_pointer()
-    function = cgutils.get_or_insert_function(
-        builder.module,
-        ir.FunctionType(ir.VoidType(), [pointer, INT32, INT32, INT32]),
-        "llvm.prefetch.p0",
-    )
-    # Prefetch data (not instructions) for writing, into all levels of cache.
-    options = [ir.Constant(INT32, option) for option in (1, 3, 1)]
-    builder.call(function, [builder.bitcast(builder.gep(array, [offset]), pointer), *options])
+def _prefetch(for_writing: int):
+    """Return a function that loads the cache line of ``array[offset]`` ahead of its use."""
+
+    @llvm_intrinsic(types.void, ARRAY, types.int64)
+    def prefetch(builder, array, offset):
+        pointer = ir.IntType(8).as_pointer()
+        function = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(ir.VoidType(), [pointer, INT32, INT32, INT32]),
+            "llvm.prefetch.p0",
+        )
+        # Prefetch data (not instructions) into all levels of cache.
+        options = [ir.Constant(INT32, option) for option in (for_writing, 3, 1)]
+        builder.call(function, [builder.bitcast(builder.gep(array, [offset]), pointer), *options])
+
+    return prefetch
+
+
+prefetch, prefetch_to_write = _prefetch(0), _prefetch(1)

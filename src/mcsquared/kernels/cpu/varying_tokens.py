@@ -7,6 +7,8 @@ A group's topic weights are integrated out, so its tokens are resampled one afte
 Groups are independent of each other.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import float32
 
@@ -14,100 +16,145 @@ from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.groups import empty_uniforms, fill_group_uniforms
 from mcsquared.kernels.cpu.lanes import (
     N_LANES,
-    add_at,
+    SEGMENT,
     block_in_lane,
     count_at_most,
+    element,
     lane,
-    load,
-    load_row,
+    prefetch,
     prefix_sums,
     store,
-    store_row,
-    weighted_sums,
+    sum_segments,
 )
 from mcsquared.kernels.cpu.thresholds import running_sums, search_running_sums
 from mcsquared.kernels.rng import Step
 
 F, LONG = np.float32, np.int64
-ONE = F(1.0)
 TOPICS = int(Step.TOPICS)
+N_IN_TURN = 4  # groups processed in turn
+MAX_NEAR_FLOATS = 1 << 18  # 1 MB: a larger table is not all in the second-level cache
+TOKEN, END, ROW, BASE, UNIFORM = range(5)  # next token, last token + 1, offsets of a group in turn
+
+
+class GroupsInTurn(NamedTuple):
+    """Groups whose tokens are drawn in turn, one token of each at a time.
+
+    The rows of the numbers, weights, counts and random numbers belong to the same groups only until
+    groups are moved: the numbers of a group say where the others begin.
+    """
+
+    numbers: np.ndarray  # int64 (N_IN_TURN, 5): TOKEN, END, ROW, BASE, UNIFORM
+    weights: np.ndarray  # float32 (N_IN_TURN × topic slots,): n_jm + λ τ_km
+    counts: np.ndarray  # int32 (N_IN_TURN × topic slots,): n_jm without the next token
+    uniforms: np.ndarray  # float32 (N_IN_TURN, longest group)
+    drawn: np.ndarray  # int64 (N_IN_TURN,): topics drawn in the current round
+    sums: np.ndarray  # float32, from `empty_sums`
+
+
+@njit(cache=True, error_model="numpy")
+def aligned_zeros(n):
+    """Return a float32 array of n zeros that begins with a cache line."""
+    zeros = np.zeros(n + N_LANES, np.float32)
+    return zeros[-(zeros.ctypes.data // 4) % N_LANES :]
+
+
+@njit(cache=True, error_model="numpy")
+def empty_sums(n_blocks):
+    """Return an array for the sums of `sum_segments`, then zeros and prefix sums of lanes."""
+    n_segments = (n_blocks + SEGMENT - 1) // SEGMENT
+    sums = aligned_zeros((n_segments * SEGMENT + n_segments + 3) * N_LANES)
+    sums[n_blocks * N_LANES : n_segments * SEGMENT * N_LANES] = np.inf
+    return sums
+
+
+@njit(cache=True, error_model="numpy")
+def groups_in_turn(groups, n_blocks):
+    """Return arrays for `N_IN_TURN` groups."""
+    n_slots = n_blocks * N_LANES
+    return GroupsInTurn(
+        np.zeros((N_IN_TURN, 5), np.int64),
+        aligned_zeros(N_IN_TURN * n_slots),
+        np.zeros(N_IN_TURN * n_slots, np.int32),
+        np.zeros((N_IN_TURN, empty_uniforms(groups).size), np.float32),
+        np.zeros(N_IN_TURN, np.int64),
+        empty_sums(n_blocks),
+    )
+
+
+@njit(cache=True, error_model="numpy")
+def begin_group(g, j, groups, key, base, cluster_of_group, topic_of_token, in_turn):
+    """Make group ``j`` the group ``g`` of those in turn; its first token is not counted."""
+    numbers, weights, counts, uniforms, _, _ = in_turn
+    n_slots, first, end = base.shape[1], groups.start[j], groups.start[j + 1]
+    row, cluster = g * n_slots, cluster_of_group[j]
+    fill_group_uniforms(j, groups, key, TOPICS, uniforms[g])
+    numbers[g, TOKEN], numbers[g, END], numbers[g, ROW] = first, end, row
+    numbers[g, BASE], numbers[g, UNIFORM] = cluster * n_slots, g * uniforms.shape[1] - first
+    counts[row : row + n_slots] = 0
+    for i in range(first, end):
+        counts[row + topic_of_token[i]] += 1
+    if first < end:
+        counts[row + topic_of_token[first]] -= 1
+    for m in range(n_slots):
+        weights[row + m] = float32(counts[row + m]) + base[cluster, m]
 
 
 @njit(cache=True, inline="always")
-def draw_token(counts, word, topic, u, base, factors, stride, sums, blocks):
-    """Draw the topic of one token; return the updated counts and the topic."""
-    counts = add_at(counts, topic, -ONE)
-    by_lane = prefix_sums(weighted_sums(counts, base, 0, factors, word * stride, sums))
-    n = len(blocks) * N_LANES
-    store(sums, n + N_LANES, by_lane)
+def draw_topic(u, topic, weights, row, factors, factor_row, sums, blocks):
+    """Return a topic drawn in proportion to weights × factors; ``topic`` is the current one."""
+    by_lane = prefix_sums(sum_segments(weights, row, factors, factor_row, sums, blocks))
+    last = sums.size // N_LANES * N_LANES - N_LANES
+    store(sums, last, by_lane)
     threshold = u * lane(by_lane, N_LANES - 1)
     chosen = min(count_at_most(by_lane, threshold), N_LANES - 1)
     # The block before the prefix sums of lanes is 0, for the first lane. Prefix sums are rounded
     # differently, so the difference could be negative.
-    rest = max(threshold - lane(load(sums, n + N_LANES - 1 + chosen), 0), F(0.0))
+    rest = max(threshold - element(sums, last - 1 + chosen), F(0.0))
     block = block_in_lane(sums, chosen, rest, blocks)
     # If rounding moves the threshold beyond the last topic, the topic does not change.
-    drawn = block * N_LANES + chosen if block < len(blocks) else topic
-    return add_at(counts, drawn, ONE), drawn
+    return block * N_LANES + chosen if block < len(blocks) else topic
+
+
+@njit(cache=True, inline="always")
+def change_count(m, change, row, base_row, counts, weights, base):
+    """Add ``change`` to the count of topic ``m`` and recompute its weight.
+
+    Adding to the weight itself would lose a small base.
+    """
+    count = element(counts, row + m) + change
+    counts[row + m] = count
+    weights[row + m] = float32(count) + element(base, base_row + m)
 
 
 @njit(cache=True, error_model="numpy")
-def begin_group(j, groups, key, base, cluster_of_group, topic_of_token, scratch):
-    """Fill ``scratch`` with the topic counts, cluster weights and random numbers of group ``j``."""
-    counts, row, uniforms, _ = scratch
-    counts[:] = F(0.0)
-    for i in range(groups.start[j], groups.start[j + 1]):
-        counts[topic_of_token[i]] += ONE
-    k = cluster_of_group[j]
-    for m in range(row.size):
-        row[m] = base[k, m]
-    fill_group_uniforms(j, groups, key, TOPICS, uniforms)
+def draw_in_turn(n_rounds, n_groups, word, base, factors, blocks, in_turn, topic_of_token):
+    """Draw the topics of the next ``n_rounds`` tokens of the first ``n_groups`` groups in turn.
 
-
-@njit(cache=True, error_model="numpy")
-def sweep_group(first, last, offset, word, topic_of_token, factors, blocks, scratch):
-    """Draw the topics of tokens ``first:last``; ``offset`` tokens of their group precede them."""
-    n, row, uniforms, sums = scratch
-    counts = load_row(n, 0, blocks)
-    stride = len(blocks) * N_LANES
-    for i in range(first, last):
-        w, m, u = LONG(word[i]), LONG(topic_of_token[i]), uniforms[offset + i - first]
-        counts, drawn = draw_token(counts, w, m, u, row, factors, stride, sums, blocks)
-        topic_of_token[i] = drawn
-    store_row(n, 0, counts)
-
-
-@njit(cache=True, error_model="numpy")
-def sweep_two_groups(
-    first_a, first_b, length, word, topic_of_token, factors, blocks, scratch_a, scratch_b
-):
-    """Draw the topics of ``length`` tokens in each of two groups, alternately."""
-    n_a, row_a, uniforms_a, sums_a = scratch_a
-    n_b, row_b, uniforms_b, sums_b = scratch_b
-    counts_a, counts_b = load_row(n_a, 0, blocks), load_row(n_b, 0, blocks)
-    stride = len(blocks) * N_LANES
-    for i in range(length):
-        a, b = first_a + i, first_b + i
-        w, m, u = LONG(word[a]), LONG(topic_of_token[a]), uniforms_a[i]
-        counts_a, drawn_a = draw_token(counts_a, w, m, u, row_a, factors, stride, sums_a, blocks)
-        w, m, u = LONG(word[b]), LONG(topic_of_token[b]), uniforms_b[i]
-        counts_b, drawn_b = draw_token(counts_b, w, m, u, row_b, factors, stride, sums_b, blocks)
-        topic_of_token[a] = drawn_a
-        topic_of_token[b] = drawn_b
-    store_row(n_a, 0, counts_a)
-    store_row(n_b, 0, counts_b)
-
-
-@njit(cache=True, error_model="numpy")
-def make_scratch(groups, n_slots):
-    """Return arrays for the topic counts, topic weights, random numbers and sums of one group."""
-    # The sums are padded: a single sum is read as the first of a vector of sixteen.
-    return (
-        np.empty(n_slots, np.float32),
-        np.empty(n_slots, np.float32),
-        empty_uniforms(groups),
-        np.zeros(n_slots + 3 * N_LANES, np.float32),
-    )
+    Counts change after all topics of a round are drawn. A change at an address that becomes known
+    late would delay all sums that follow it in the program, also those of other groups.
+    """
+    numbers, weights, counts, uniforms, drawn, sums = in_turn
+    n_slots, uniforms = len(blocks) * N_LANES, uniforms.reshape(-1)
+    is_far = factors.size > MAX_NEAR_FLOATS
+    for _ in range(n_rounds):
+        for g in range(n_groups):
+            i, row = numbers[g, TOKEN], numbers[g, ROW]
+            u, m = element(uniforms, numbers[g, UNIFORM] + i), LONG(element(topic_of_token, i))
+            factor_row = LONG(element(word, i)) * n_slots
+            drawn[g] = draw_topic(u, m, weights, row, factors, factor_row, sums, blocks)
+        for g in range(n_groups):
+            i, row, base_row = numbers[g, TOKEN], numbers[g, ROW], numbers[g, BASE]
+            topic_of_token[i] = drawn[g]
+            change_count(drawn[g], 1, row, base_row, counts, weights, base)
+            i += 1
+            numbers[g, TOKEN] = i
+            if i < numbers[g, END]:
+                m = LONG(element(topic_of_token, i))
+                change_count(m, -1, row, base_row, counts, weights, base)
+                after = LONG(element(word, min(i + 1, numbers[g, END] - 1))) * n_slots
+                if is_far:
+                    for k in range(0, n_slots, N_LANES):
+                        prefetch(factors, after + k)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -127,14 +174,13 @@ def sweep_tokens(
 ):
     """Draw the topics of all tokens of the groups in parts ``first:last`` of ``order``.
 
-    The topic counts of a group stay in vector registers. Two groups are processed alternately: each
-    token depends on the one before it, so a single group would leave the processor waiting.
+    A few groups are processed in turn, one token of each at a time: a token depends on the one
+    before it, so a single group would leave the processor waiting.
 
     Parameters
     ----------
     order_start : int64 (n_parts + 1,)
     order : int64 (n_groups,)
-        Groups, sorted such that neighbours have similar lengths.
     word : int32 (n_tokens,)
     base : float32 (cluster slots, topic slots)
         λ τ_km.
@@ -145,26 +191,28 @@ def sweep_tokens(
     cluster_of_group : int32 (n_groups,)
     topic_of_token : uint16 (n_tokens,)
     """
-    n_slots = len(blocks) * N_LANES
-    scratch_a, scratch_b = make_scratch(groups, n_slots), make_scratch(groups, n_slots)
-    position, end = order_start[first], order_start[last]
-    while position < end:
-        a = order[position]
-        first_a, last_a = groups.start[a], groups.start[a + 1]
-        begin_group(a, groups, key, base, cluster_of_group, topic_of_token, scratch_a)
-        length = 0
-        if position + 1 < end:
-            b = order[position + 1]
-            first_b, last_b = groups.start[b], groups.start[b + 1]
-            begin_group(b, groups, key, base, cluster_of_group, topic_of_token, scratch_b)
-            length = min(last_a - first_a, last_b - first_b)
-            tokens = (word, topic_of_token, factors, blocks)
-            sweep_two_groups(first_a, first_b, length, *tokens, scratch_a, scratch_b)
-            sweep_group(first_b + length, last_b, length, *tokens, scratch_b)
-        sweep_group(
-            first_a + length, last_a, length, word, topic_of_token, factors, blocks, scratch_a
-        )
-        position += 2
+    in_turn, base_of_row = groups_in_turn(groups, len(blocks)), base.reshape(-1)
+    numbers = in_turn.numbers
+    position, end, n_groups = order_start[first], order_start[last], 0
+    while True:
+        g = 0
+        while g <= n_groups and g < N_IN_TURN:
+            if g < n_groups and numbers[g, TOKEN] < numbers[g, END]:
+                g += 1
+            elif position < end:
+                j = order[position]
+                begin_group(g, j, groups, key, base, cluster_of_group, topic_of_token, in_turn)
+                n_groups, position = max(n_groups, g + 1), position + 1
+            elif g < n_groups:  # the last group takes the place of a finished one
+                n_groups -= 1
+                numbers[g] = numbers[n_groups]
+            else:
+                break
+        if n_groups == 0:
+            return
+        n_rounds = (numbers[:n_groups, END] - numbers[:n_groups, TOKEN]).min()
+        tokens = (word, base_of_row, factors, blocks)
+        draw_in_turn(n_rounds, n_groups, *tokens, in_turn, topic_of_token)
 
 
 @njit(cache=True, error_model="numpy")

@@ -96,7 +96,7 @@ def begin(
     def run(first: int, last: int) -> Any:
         return count_topics_of_groups(first, last, groups, labels.topic_of_token, n_topic_slots)
 
-    parts = threads.map(len(groups.chunk_start) - 1, run)
+    parts = threads.map(len(groups.chunk_start) - 1, run, work=3.0 * observations.n_tokens)
     n_topics, topic, count = (np.concatenate(found) for found in zip(*parts, strict=True))
     rows = Entries(np.concatenate([[0], np.cumsum(n_topics)]), topic, count)
     sides = np.zeros(observations.n_groups, np.int32)
@@ -262,7 +262,9 @@ def _sum_chunks(
     observations: Observations, run: Callable[[int, int], Sums], threads: ThreadPool
 ) -> Sums:
     """Add the sums of all chunks of groups; each thread sums an equal share of the chunks."""
-    return add_sums(threads.map(len(observations.layout.chunk_start) - 1, run, n_parts=1))
+    n_chunks = len(observations.layout.chunk_start) - 1
+    work = 3.0 * observations.n_tokens + 100.0 * observations.n_groups
+    return add_sums(threads.map(n_chunks, run, n_parts=1, work=work))
 
 
 def summed_chunks(sums: Sums) -> Sums:

@@ -96,7 +96,8 @@ def draw_word_topics(task: GroupTask, max_slots: int) -> None:
             chosen = layout.order[start : min(start + size, end)]
             sweep(chosen, base[: len(chosen)])
 
-    threads.map(len(layout.order_start) - 1, visit)
+    work = (20.0 + 0.1 * n_slots) * observations.n_tokens
+    threads.map(len(layout.order_start) - 1, visit, work=work)
 
 
 def draw_vector_topics_by_chunk(
@@ -196,6 +197,7 @@ def sum_groups(
 
     # One share per thread: the tables of values may be large.
     n_chunks = len(task.observations.layout.chunk_start) - 1
-    parts = order.threads.map(n_chunks, assign, n_parts=1)
+    work = 10.0 * task.observations.n_tokens
+    parts = order.threads.map(n_chunks, assign, n_parts=1, work=work)
     names = ("topics_in_cluster", "tables_in_cluster", "tables_of_values", "tables_by_pattern")
     return dict(zip(names, map(sum, zip(*parts, strict=True)), strict=True))

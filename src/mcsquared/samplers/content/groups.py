@@ -23,7 +23,6 @@ from mcsquared.samplers.types import GroupTask, Sums
 
 MAX_TABULATED = 128  # largest count of a group in a topic whose log rising factorial is tabulated
 MAX_TABULATED_CELLS = 1 << 22  # 16 MB of tabulated values
-MIN_PARALLEL_GROUPS = 20_000
 
 
 def sweep_groups(task: GroupTask, words_in_topic: NDArray[np.int32] | None = None) -> Sums:
@@ -75,7 +74,8 @@ def resample_varying_groups(task: GroupTask) -> dict[str, Any]:
             resample_groups(*part, *tokens, *scores, globals_.key, *out)
         return topics, tables
 
-    parts = order.threads.map(len(layout.chunk_start) - 1, assign)
+    work = 5.0 * observations.n_tokens + 12.0 * observations.n_groups * len(base)
+    parts = order.threads.map(len(layout.chunk_start) - 1, assign, work=work)
     return {
         "topics_in_cluster": sum(topics for topics, _ in parts),
         "tables_in_cluster": sum(tables for _, tables in parts),
@@ -94,7 +94,7 @@ def tabulate_factorials(task: GroupTask) -> tuple[Float32s, Float32s]:
     def tabulate(first: int, last: int) -> None:
         tabulate_log_rising_factorials(first, last, base, tabulated)
 
-    task.threads.map(n_slots, tabulate)
+    task.threads.map(n_slots, tabulate, work=3.0 * tabulated.size)
     return base, tabulated
 
 
@@ -140,8 +140,7 @@ def sum_by_label(
         sum_contexts(first, last, *contexts, groups, statistics, categories, totals)
         return groups, categories, totals
 
-    small = observations.n_groups < MIN_PARALLEL_GROUPS
-    found, *others = threads.map(n_chunks, run, n_parts=1, is_small=small)
+    found, *others = threads.map(n_chunks, run, n_parts=1, work=70.0 * observations.n_groups)
     for other in others:
         for total, part in zip(found, other, strict=True):
             total += part

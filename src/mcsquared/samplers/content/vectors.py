@@ -18,6 +18,8 @@ from mcsquared.samplers.content.python_families import GroupOrder, draw_clusters
 from mcsquared.samplers.threads import join_chunks
 from mcsquared.samplers.types import GroupTask
 
+TOKEN_COST = 100.0  # nanoseconds to draw the topic of a token, at least
+
 
 def token_blocks(task: GroupTask) -> Iterator[tuple[int, int, VectorTokens]]:
     """Yield chunks of groups with the likelihoods of their tokens.
@@ -47,7 +49,8 @@ def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
     parts: list[Any] = []
     for first, last, tokens in token_blocks(task):
         draw_clusters_by_chunk(task, order, partial(score, tokens), first, last)
-        parts += threads.map(last - first, partial(_draw_topics, task, tokens), first)
+        draw = partial(_draw_topics, task, tokens)
+        parts += threads.map(last - first, draw, first, work=TOKEN_COST * observations.n_tokens)
     return {
         "topics_in_cluster": sum(topics for topics, _ in parts),
         "topic_statistics": join_chunks([statistics for _, statistics in parts]),
@@ -57,12 +60,15 @@ def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
 def draw_topics(task: GroupTask, words_in_topic: Any = None) -> dict[str, Any]:
     """Draw the topic of every token in turn and sum their statistics (λ finite)."""
     parts: list[Any] = []
+    work = TOKEN_COST * task.observations.n_tokens
     for first, last, tokens in token_blocks(task):
         if task.globals.effects is not None:
             draw = partial(effects.draw_vector_topics_by_chunk, task, tokens)
-            parts += [(None, part) for part in task.threads.map(last - first, draw, first)]
+            found = task.threads.map(last - first, draw, first, work=work)
+            parts += [(None, part) for part in found]
         else:
-            parts += task.threads.map(last - first, partial(_draw_topics, task, tokens), first)
+            draw = partial(_draw_topics, task, tokens)
+            parts += task.threads.map(last - first, draw, first, work=work)
     return {"topic_statistics": join_chunks([statistics for _, statistics in parts])}
 
 

@@ -29,15 +29,16 @@ def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
     """Draw clusters with topics summed out (λ = ∞). Topics are drawn by cell later."""
     observations, labels, globals_, _ = task
     layout, order = observations.layout, GroupOrder(task)
-    log_mixtures = tabulate_words(task).reshape(-1)
-    weights = (log_mixtures, globals_.weights.log_cluster_weights, order.contexts)
+    log_mixtures = tabulate_words(task)
+    weights = (log_mixtures.reshape(-1), globals_.weights.log_cluster_weights, order.contexts)
     scores, clusters = (layout.words_of_group, *weights), labels.cluster_of_group
 
     def assign(first: int, last: int) -> None:
         for part in order.parts(first, last):
             draw_clusters_of_words(*part, order.groups, *scores, globals_.key, clusters)
 
-    order.threads.map(len(layout.chunk_start) - 1, assign)
+    work = (16.0 * observations.n_groups + 0.12 * len(scores[0].column)) * log_mixtures.shape[1]
+    order.threads.map(len(layout.chunk_start) - 1, assign, work=work)
     return {}
 
 
@@ -52,7 +53,8 @@ def tabulate_words(task: GroupTask) -> Float32s:
     def tabulate(first: int, last: int) -> None:
         tabulate_log_mixtures(rows[first], rows[last], *mixtures)
 
-    task.threads.map(len(rows) - 1, tabulate)
+    work = (11.0 + 0.03 * shares.shape[1]) * log_mixtures.size
+    task.threads.map(len(rows) - 1, tabulate, work=work)
     return log_mixtures
 
 
@@ -74,7 +76,8 @@ def draw_topics(task: GroupTask, words_in_topic: NDArray[np.int32] | None = None
         draw_from_all_topics(task, base)
     else:
         draw_group_topics_first(task, base)
-    threads.map(len(bounds) - 1, count)
+    work = 2.0 * observations.n_tokens + 0.5 * words_in_topic.size
+    threads.map(len(bounds) - 1, count, work=work)
     return {"words_in_topic": words_in_topic}
 
 
@@ -88,7 +91,8 @@ def draw_from_all_topics(task: GroupTask, base: Float32s) -> None:
     def visit(first: int, last: int) -> None:
         sweep_tokens(first, last, *tokens, *weights, globals_.key, *labels)
 
-    threads.map(len(layout.order_start) - 1, visit)
+    work = (20.0 + 0.1 * base.shape[1]) * observations.n_tokens
+    threads.map(len(layout.order_start) - 1, visit, work=work)
 
 
 def draw_group_topics_first(task: GroupTask, base: Float32s) -> None:
@@ -106,5 +110,6 @@ def draw_group_topics_first(task: GroupTask, base: Float32s) -> None:
     def visit(first: int, last: int) -> None:
         sweep_tokens_by_group_topics(first, last, *tokens, *weights, globals_.key, *labels)
 
-    threads.map(len(rows) - 1, tabulate)
-    threads.map(len(observations.layout.chunk_start) - 1, visit)
+    threads.map(len(rows) - 1, tabulate, work=0.03 * mixtures.size * base.shape[1])
+    work = 100.0 * observations.n_tokens
+    threads.map(len(observations.layout.chunk_start) - 1, visit, work=work)

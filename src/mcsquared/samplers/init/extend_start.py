@@ -86,4 +86,4 @@ class StartExtension:
                 bounds[first], bounds[last], *tokens, *weights, *numbers, labels.topic_of_token
             )
 
-        threads.map(len(bounds) - 1, draw)
+        threads.map(len(bounds) - 1, draw, work=50.0 * shard.n_tokens)

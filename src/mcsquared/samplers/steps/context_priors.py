@@ -23,7 +23,6 @@ from mcsquared.samplers.steps.concentrations import resample_given_lengths, shri
 from mcsquared.samplers.types import Sweep
 
 MIN_G, MAX_G = 0.1, 1e6
-MIN_PARALLEL_CATEGORIES = 20_000
 
 
 def resample_context_priors(sweep: Sweep) -> None:
@@ -37,7 +36,7 @@ def resample_context_priors(sweep: Sweep) -> None:
     def draw(first: int, last: int) -> None:
         draw_category_tables(first, last, counts, state.category_shapes, sweep.key, tables)
 
-    sweep.threads.map(len(counts), draw, is_small=counts.size < MIN_PARALLEL_CATEGORIES)
+    sweep.threads.map(len(counts), draw, work=20.0 * counts.size)
     rng = sweep.key.generator(Step.CATEGORY_SHAPES)
     shapes = state.category_shapes.copy()
     for (family, columns), totals in zip(

@@ -14,7 +14,7 @@ from mcsquared.kernels.rng import Step
 from mcsquared.samplers.types import ContextDraw, Sweep
 
 ROWS_PER_CHUNK = 8 * ROWS_PER_PASS  # categories whose probabilities are summed together
-MIN_PARALLEL_CATEGORIES = 20_000
+CATEGORY_COST = 20.0  # nanoseconds to draw the share of one category in one cluster
 MIN_BAG_SHAPE = 1e-30  # logarithms of variates of a smaller shape exceed the largest float
 
 
@@ -73,7 +73,7 @@ def draw_log_categories(sweep: Sweep) -> NDArray[np.float32]:
             sums = (largest[of_bag], total[of_bag])
             sum_exponentials(part.start, part.stop, ROWS_PER_CHUNK, logs[rows], *sums)
 
-    sweep.threads.map(first_chunk[-1], draw, is_small=counts.size < MIN_PARALLEL_CATEGORIES)
+    sweep.threads.map(first_chunk[-1], draw, work=CATEGORY_COST * counts.size)
     for bag in range(len(sizes)):
         of_bag = slice(first_chunk[bag], first_chunk[bag + 1])
         highest = largest[of_bag].max(axis=0)

@@ -21,7 +21,7 @@ from mcsquared.model.parameters import initial_value
 from mcsquared.model.priors import Priors
 from mcsquared.samplers.steps.concentrations import resample_concentration
 from mcsquared.samplers.steps.tables import draw_tables
-from mcsquared.samplers.steps.weights import MIN_PARALLEL_SHARES
+from mcsquared.samplers.steps.weights import SHARE_COST
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
 from mcsquared.samplers.types import EffectDraw, Key, Sweep
 from mcsquared.state import EffectState, State
@@ -61,8 +61,8 @@ def draw_effects(
         def draw(start: int, stop: int, prior: Floats = v * topics) -> None:
             draw_log_shares(start, stop, prior, tables, key, step, log_shares)
 
-        is_small = (last - first) * tables.shape[1] < MIN_PARALLEL_SHARES
-        threads.map(last - first, draw, first, is_small=is_small)
+        work = SHARE_COST * (last - first) * tables.shape[1]
+        threads.map(last - first, draw, first, work=work)
     return EffectDraw(log_shares, effects.weights.copy())
 
 

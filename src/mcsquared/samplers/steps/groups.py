@@ -69,7 +69,8 @@ def draw_cell_topics(sweep: Sweep) -> None:
         draw_cells(*part, n_slots, per_pass, *cells_of_word, *weights, *out)
         return topics
 
-    topics = sum(sweep.backend.threads.map(len(bounds) - 1, draw))
+    work = 5.0 * sweep.observations.n_tokens + 1.1 * words.size
+    topics = sum(sweep.backend.threads.map(len(bounds) - 1, draw, work=work))
     clear_closed_slots(topics, words, globals_.weights.topic_weights > 0.0)
     state.set_topics_in_cluster(topics)
 

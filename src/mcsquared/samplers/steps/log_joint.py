@@ -38,7 +38,6 @@ from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
 from mcsquared.samplers.types import Sweep
 from mcsquared.state import Counts, State
 
-MIN_PARALLEL_LOG_JOINT = 300_000
 N_TABULATED = 1024  # counts whose log-gammas are computed once
 
 
@@ -260,9 +259,7 @@ def _begin_log_counts(
     def add(first: int, last: int) -> None:
         log_joint_of_words(first, last, bounds, counts, prior[0], tabulated, by_chunk)
 
-    if counts.size < MIN_PARALLEL_LOG_JOINT:
-        threads = SINGLE_THREAD
-    finish_adding = threads.begin(len(by_chunk), add)
+    finish_adding = threads.begin(len(by_chunk), add, work=1.0 * counts.size)
 
     def finish() -> float:
         of_totals = log_density_of_totals(prior, totals)

@@ -37,7 +37,7 @@ def begin_psi(sweep: Sweep) -> Callable[[], tuple[Float32s, NDArray[np.float64]]
         draw_gamma_rows(*rows, counts, beta, int(Step.CONTENT), key, False, variates.reshape(-1))
         add_columns(first, last, bounds, variates, sums_of_chunk)
 
-    finish_drawing = sweep.threads.begin(len(bounds) - 1, draw)
+    finish_drawing = sweep.threads.begin(len(bounds) - 1, draw, work=13.0 * words.size)
 
     def finish() -> tuple[Float32s, NDArray[np.float64]]:
         finish_drawing()
@@ -56,7 +56,7 @@ def scale_psi(variates: Float32s, sums: NDArray[np.float64], sweep: Sweep) -> Fl
     def scale_rows(first: int, last: int) -> None:
         variates[bounds[first] : bounds[last]] *= scale
 
-    sweep.threads.map(len(bounds) - 1, scale_rows)
+    sweep.threads.map(len(bounds) - 1, scale_rows, work=0.3 * variates.size)
     return variates
 
 

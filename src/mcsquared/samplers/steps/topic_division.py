@@ -46,7 +46,7 @@ from mcsquared.samplers.types import Sweep
 MAX_PASSES = 15
 TOLERANCE = 0.01  # mean change of a token's share at which a fit ends
 SEGMENT = 512  # tokens of a group that are divided jointly
-SMALL_TOPIC = 20_000  # tokens; smaller topics are divided in the calling thread
+TOKEN_COST = 30.0  # nanoseconds to divide one token
 SMALLEST = 1e-280
 WORD_URN = 0.05  # c: the smaller it is, the more often all tokens of a word take the same side
 
@@ -163,8 +163,8 @@ def _refine(
         changed = refine_shares(first, last, tokens, likelihood, base, share, tables)
         return tables, changed
 
-    is_small = len(share) < SMALL_TOPIC
-    found = sweep.threads.map(len(tokens.group), run, n_parts=1, is_small=is_small)
+    work = TOKEN_COST * len(share)
+    found = sweep.threads.map(len(tokens.group), run, n_parts=1, work=work)
     tables, changed = (sum(part) for part in zip(*found, strict=True))
     return tables / FIXED_POINT, changed / FIXED_POINT
 
@@ -206,7 +206,7 @@ def divide(
         urn = (launch.likelihood, base, launch.segment, draw, sweep.key, trial)
         divide_tokens(first, last, tokens, *urn, in_b, log_sums)
 
-    sweep.threads.map(len(tokens.group), run, is_small=len(in_b) < SMALL_TOPIC)
+    sweep.threads.map(len(tokens.group), run, work=TOKEN_COST * len(in_b))
     with np.errstate(divide="ignore"):  # a launch may exclude the given sides
         log_likelihood = np.log(launch.likelihood[in_b, tokens.column])
     return float(log_sums.sum() - log_likelihood.sum())

@@ -14,7 +14,7 @@ from mcsquared.kernels.rng import Step
 from mcsquared.samplers.steps.concentrations import draw_dp_weights
 from mcsquared.samplers.types import Key, Sweep, Weights
 
-MIN_PARALLEL_SHARES = 10_000  # clusters × topics
+SHARE_COST = 100.0  # nanoseconds to draw the share of one topic in one cluster
 SMALLEST_SHARE = 1e-20  # smaller ones count as 0: products would underflow or be slow
 
 
@@ -93,7 +93,7 @@ def draw_shares(
     def draw(first: int, last: int) -> None:
         draw_log_shares(first, last, prior, tables, key or sweep.key, step, log_shares)
 
-    sweep.threads.map(len(tables), draw, is_small=tables.size < MIN_PARALLEL_SHARES)
+    sweep.threads.map(len(tables), draw, work=SHARE_COST * tables.size)
     return log_shares
 
 
