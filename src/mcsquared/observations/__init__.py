@@ -22,7 +22,7 @@ from mcsquared.kernels.cpu.groups import Groups
 from mcsquared.kernels.cpu.predictive import KINDS, prepared_size
 from mcsquared.model.priors import vector_observations
 from mcsquared.observations.effects import observe_parents, take_parents
-from mcsquared.observations.layout import Layout
+from mcsquared.observations.layout import Entries, Layout
 from mcsquared.observations.units import Units, observe_units
 
 if TYPE_CHECKING:
@@ -303,7 +303,7 @@ def observe(corpus: Corpus, priors: Priors) -> Observations:
     dense = [(c, f) for c, f in chosen if f.kernel in KINDS]
     bags = [(c, f) for c, f in chosen if f.kernel == "dirichlet"]
     python = [(c, f) for c, f in chosen if f.kernel is None]
-    return Observations(
+    observations = Observations(
         **_content(corpus, priors.content),
         dense=_dense(dense, corpus.n_groups),
         bags=_bags(bags, corpus.n_groups),
@@ -316,6 +316,10 @@ def observe(corpus: Corpus, priors: Priors) -> Observations:
         parents=observe_parents(corpus, priors),
         **_levels(corpus, priors),
     )
+    if isinstance(corpus.content, Words):
+        entries = Entries.from_matrix(corpus.content.counts)
+        observations.layout.__dict__["words_of_group"] = entries  # shares the memory of the corpus
+    return observations
 
 
 def _levels(corpus: Corpus, priors: Priors) -> dict[str, Any]:

@@ -113,13 +113,24 @@ class Layout:
 
     @cached_property
     def words_of_group(self) -> Entries:
-        """The words of each group and their counts."""
-        return Entries.from_matrix(self._counts)
+        """The words of each group and their counts.
+
+        `observe` sets it to the arrays of a corpus in memory.
+        """
+        ones = np.ones(len(self.word), np.int32)
+        # Copies: duplicates are summed in place.
+        arrays = (ones, self.word.copy(), self.group_start.copy())
+        counts = sparse.csr_matrix(arrays, shape=(len(self.group_start) - 1, self.n_words))
+        counts.sum_duplicates()
+        start, column, count = Entries.from_matrix(counts)
+        return Entries(start, column.copy(), count.copy())  # without the unused rest of `ones`
 
     @cached_property
     def groups_of_word(self) -> Entries:
         """The groups of each word and its counts in them."""
-        return Entries.from_matrix(self._counts.tocsc())
+        start, column, count = self.words_of_group
+        shape = (len(self.group_start) - 1, self.n_words)
+        return Entries.from_matrix(sparse.csr_matrix((count, column, start), shape=shape).tocsc())
 
     @cached_property
     def token_by_word(self) -> Int32s:
@@ -127,15 +138,6 @@ class Layout:
         order = np.empty(len(self.word), np.int32)
         sort_by_word(self.word, self.word_start[:-1].copy(), order)
         return order
-
-    @cached_property
-    def _counts(self) -> sparse.csr_matrix:
-        shape = (len(self.group_start) - 1, self.n_words)
-        ones = np.ones(len(self.word), np.int32)
-        # Copies: duplicates are summed in place.
-        counts = sparse.csr_matrix((ones, self.word.copy(), self.group_start.copy()), shape=shape)
-        counts.sum_duplicates()
-        return counts
 
 
 def n_chunks_for(n_groups: int, n_tokens: int) -> int:

@@ -83,15 +83,15 @@ class ThreadPool:
         results: list[Any] = [None] * len(parts)
         left = iter(range(len(parts)))  # `next` is atomic: no part is taken twice
 
-        def work() -> None:
+        def take_parts() -> None:
             for part in left:
                 results[part] = run(*parts[part])
 
-        others = [self._pool.submit(work) for _ in range(min(n, len(parts)) - 1)]
+        others = [self._pool.submit(take_parts) for _ in range(min(n, len(parts)) - 1)]
 
         def end() -> list[Any]:
             try:
-                work()
+                take_parts()
             finally:
                 for other in others:
                     if not other.cancel():

@@ -6,7 +6,9 @@ arrays are not checked and must not be negative.
 """
 
 import math
+import mmap
 from functools import wraps
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
@@ -14,22 +16,30 @@ from numba import types
 from numba.core import cgutils
 from numba.core.datamodel import PrimitiveModel
 from numba.extending import intrinsic, register_model
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 N_LANES = 16
 CACHE_LINE = 64  # bytes, the size of sixteen floats
+MIN_PAGES = 1 << 20  # bytes of an array with memory pages of its own
 SEGMENT = 4  # blocks of sixteen that are summed one after another
 
 
-def aligned(*shape: int) -> NDArray[np.float32]:
-    """Return an uninitialised float32 array that is aligned to cache lines.
+def aligned(*shape: int, dtype: DTypeLike = np.float32) -> NDArray[Any]:
+    """Return an array with arbitrary values that is aligned to cache lines.
 
-    In an unaligned array, every vector of sixteen floats would span two cache lines.
+    In an unaligned array, every vector of sixteen floats would span two cache lines. A large array
+    has memory pages of its own, which are returned to the system at once when it is deleted.
+    ``malloc`` keeps arrays of up to 32 MB for later ones, which do not fit if they are larger.
     """
-    size = 4 * math.prod(shape)
+    size = np.dtype(dtype).itemsize * math.prod(shape)
+    if size >= MIN_PAGES and hasattr(mmap, "MAP_ANONYMOUS"):
+        pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        if hasattr(mmap, "MADV_HUGEPAGE"):
+            pages.madvise(mmap.MADV_HUGEPAGE)
+        return np.frombuffer(pages, dtype).reshape(shape)
     buffer = np.empty(size + CACHE_LINE, np.uint8)
     skipped = -buffer.ctypes.data % CACHE_LINE
-    return buffer[skipped : skipped + size].view(np.float32).reshape(shape)
+    return buffer[skipped : skipped + size].view(dtype).reshape(shape)
 
 
 INT32, INT64 = ir.IntType(32), ir.IntType(64)

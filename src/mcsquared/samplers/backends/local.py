@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from mcsquared.arrays import CountArray
+from mcsquared.kernels.cpu.lanes import aligned
 from mcsquared.samplers.backends.base import Backend
 from mcsquared.samplers.content.groups import sweep_groups
 from mcsquared.samplers.types import (
@@ -39,7 +40,7 @@ class LocalBackend(Backend):
         """Draw the topics and clusters of all groups; return their sums."""
         shape = (self.observations.n_words, globals_.slots[1])
         if globals_.groups_vary and self._words.shape != shape:
-            self._words = np.empty(shape, np.int32)
+            self._words = aligned(*shape, dtype=np.int32)
         task = GroupTask(self.observations, self._labels, globals_, self.threads)
         sums = sweep_groups(task, self._words)
         if not self.observations.n_words or globals_.groups_vary:

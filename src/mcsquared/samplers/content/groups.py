@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from mcsquared.arrays import Float32s, Int32s
 from mcsquared.kernels.cpu.contexts import sum_contexts
 from mcsquared.kernels.cpu.counts import count_pairs
+from mcsquared.kernels.cpu.lanes import aligned
 from mcsquared.kernels.cpu.varying_groups import resample_groups, tabulate_log_rising_factorials
 from mcsquared.observations import Observations
 from mcsquared.samplers.content import effects, python_families, vectors, words
@@ -89,7 +90,7 @@ def tabulate_factorials(task: GroupTask) -> tuple[Float32s, Float32s]:
     base = as_float32(globals_.lam * np.exp(globals_.weights.log_shares))
     n_cluster_slots, n_slots = base.shape
     n_tabulated = max(min(MAX_TABULATED, MAX_TABULATED_CELLS // base.size - 1, longest), 1)
-    tabulated = np.empty((n_slots, n_tabulated + 1, n_cluster_slots), np.float32)
+    tabulated = aligned(n_slots, n_tabulated + 1, n_cluster_slots)
 
     def tabulate(first: int, last: int) -> None:
         tabulate_log_rising_factorials(first, last, base, tabulated)

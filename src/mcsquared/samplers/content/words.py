@@ -64,7 +64,7 @@ def draw_topics(task: GroupTask, words_in_topic: NDArray[np.int32] | None = None
     layout, bounds = observations.layout, observations.layout.word_chunk_start
     base = as_float32(globals_.lam * np.exp(globals_.weights.log_shares))
     if words_in_topic is None:
-        words_in_topic = np.empty((observations.n_words, base.shape[1]), np.int32)
+        words_in_topic = aligned(observations.n_words, base.shape[1], dtype=np.int32)
     tokens = (layout.word_start, layout.token_by_word, labels.topic_of_token)
 
     def count(first: int, last: int) -> None:

@@ -193,15 +193,15 @@ def topics_of_seeds(
     rng: np.random.Generator,
 ) -> NDArray[np.int32]:
     """Draw the topic of every token, given topics that are the words of one random group each."""
-    entries, layout = observations.layout.words_of_group, observations.layout
-    groups = np.flatnonzero(np.diff(observations.group_start))
+    layout, start = observations.layout, observations.group_start
+    groups = np.flatnonzero(np.diff(start))
     chosen = rng.permutation(groups)[:n_topics]
     beta = float(priors.content.concentration)  # type: ignore[attr-defined]
     weights = np.zeros((observations.n_words, round_up_to_lanes(len(chosen))))
     weights[:, : len(chosen)] = beta
     for m, j in enumerate(chosen):
-        part = slice(entries.start[j], entries.start[j + 1])
-        weights[entries.column[part], m] += entries.count[part]
+        words = observations.word[start[j] : start[j + 1]]
+        weights[:, m] += np.bincount(words, minlength=len(weights))
     if len(chosen):
         weights[:, : len(chosen)] /= weights[:, : len(chosen)].sum(axis=0)
     weights *= len(weights)  # brings most values near 1, far from underflow
