@@ -39,6 +39,10 @@ class Settings:
     n_splits : int
     peer_topics : tuple of int
         Numbers of topics of LDA; the last is the upper bound for mcsquared.
+    quality_topics : tuple of int
+        The same for the curves of held-out perplexity.
+    many_topics : tuple of int
+        Larger numbers of topics whose sweeps are timed.
     scene_sweeps, scene_seeds : int
         Fits of the labelled images.
     seeds : int
@@ -96,6 +100,8 @@ class Settings:
     split_seconds: float = 30.0
     n_splits: int = 3
     peer_topics: tuple[int, ...] = (50, 100, 150)
+    quality_topics: tuple[int, ...] = (50, 100, 150, 300, 500)
+    many_topics: tuple[int, ...] = (300, 500)
     scene_sweeps: int = 300
     scene_seeds: int = 5
     seeds: int = 5
@@ -130,7 +136,8 @@ class Settings:
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> "Settings":
         """Return the settings from a dict that was stored as JSON."""
-        return cls(**{**record, "peer_topics": tuple(record["peer_topics"])})
+        lists = {name: tuple(value) for name, value in record.items() if isinstance(value, list)}
+        return cls(**{**record, **lists})
 
     def quick(self) -> "Settings":
         """Return settings for a run of two or three minutes, whose figures are not meaningful."""
@@ -152,6 +159,8 @@ class Settings:
             split_seconds=1.0,
             n_splits=1,
             peer_topics=(20, 40),
+            quality_topics=(20, 40),
+            many_topics=(150,),
             scene_sweeps=20,
             scene_seeds=1,
             seeds=2,

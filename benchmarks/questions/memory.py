@@ -14,7 +14,7 @@ from benchmarks.settings import Settings
 from benchmarks.tables import Result, Target
 
 COLD, WARM = "whole fit, kernels compiled", "whole fit, kernels from the cache"
-LIMIT, LARGE_LIMIT = 400.0, 1_500.0
+LIMIT, LARGE_LIMIT = 350.0, 600.0
 
 Reports = dict[str, dict[str, Any]]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -23,6 +24,7 @@ Curve = list[tuple[float, float]]
 
 
 def run(settings: Settings) -> Result:
+    settings = replace(settings, peer_topics=settings.quality_topics)
     train, test = held_out(corpus_for(settings), settings.seed)
     halves = Halves.of(test, train, settings.seed)
     moments = [settings.quality_seconds * moment / 60 for moment in MOMENTS]

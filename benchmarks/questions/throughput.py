@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from benchmarks.contenders import (
@@ -31,11 +32,12 @@ WHOLE = "whole sweep"
 SPEECHES = "UN speeches"
 # Lower bounds of the speed relative to a peer: on the first corpus, on the speeches.
 RATIOS = (
-    (BlockedInfinite.name, TomotopyLDA.name, 4.5, 8.0),
-    (BlockedFinite.name, TomotopyLDA.name, 1.8, 2.2),
+    (BlockedInfinite.name, TomotopyLDA.name, 6.5, 12.0),
+    (BlockedFinite.name, TomotopyLDA.name, 2.6, 3.0),
     (BlockedInfinite.name, TomotopyHDP.name, 11.0, None),
     (BlockedFinite.name, TomotopyHDP.name, 4.5, None),
 )
+MANY_TOPICS_RATIO = 2.5  # of λ finite to tomotopy LDA, both with many topics
 COLLAPSED_BOUNDS = {TOKEN_STEP: 5.0, WHOLE: 3.0}  # M tokens/s
 
 Timings = dict[tuple[str, str], Timing]
@@ -50,6 +52,13 @@ def run(settings: Settings) -> Result:
         for step, bound in COLLAPSED_BOUNDS.items()
     ]
     targets += _ratios(name, speed, [bound for *_, bound, _ in RATIOS])
+    for n_topics in settings.many_topics:
+        chosen, pair = replace(settings, n_topics=n_topics), (BlockedFinite, TomotopyLDA)
+        more, speed, _ = _time_corpus(name, corpus_for(settings), chosen, pair)
+        rows += more
+        if (ratio := _ratio(speed, (BlockedFinite.name, WHOLE), TomotopyLDA.name)) is not None:
+            figure = f"{name}, {n_topics} topics: {BlockedFinite.name} / {TomotopyLDA.name}"
+            targets.append(Target(figure, ratio, MANY_TOPICS_RATIO, True, "×"))
     speeches = speeches_for(settings)
     if speeches is None:
         notes = [f"The {SPEECHES} were skipped: the data set was not found."]
@@ -83,8 +92,9 @@ def run(settings: Settings) -> Result:
         notes=[
             f"{settings.sweeps} interleaved sweeps each, after {settings.warm_up} that are not "
             f"timed (scikit-learn: {settings.slow_sweeps} after {settings.slow_warm_up}). Random "
-            f"start with {settings.n_topics} topics; mcsquared also with {settings.n_clusters} "
-            "clusters, which is the upper bound as well, and the year as context. One thread.",
+            f"start with {settings.n_topics} topics, or with as many as the table says; mcsquared "
+            f"also with {settings.n_clusters} clusters, which is the upper bound as well, and the "
+            "year as context. One thread.",
             "A whole sweep includes everything that a fit does per sweep: clusters, topics, "
             "concentrations and the log joint of the trace.",
             *notes,
