@@ -1,5 +1,7 @@
 """A fit to a folder of Parquet files draws what a fit in memory draws, a shard at a time."""
 
+import os
+import signal
 from functools import partial
 
 import numpy as np
@@ -9,9 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 from typer.testing import CliRunner
 
 import mcsquared as mc2
+from mcsquared.checkpoint import Checkpoint
 from mcsquared.cli.app import app
-from mcsquared.errors import InputError
+from mcsquared.errors import InputError, ModelFileError
 from mcsquared.fitting import disk
+from mcsquared.storage import read_file, write_file
 from tests.samplers.test_python_families import DrawnVisits
 from tests.test_chain import assert_same_draws
 
@@ -167,8 +171,100 @@ def test_labels_of_all_groups_agree_with_those_shown_and_with_predictions(
     assert again.posterior_.n_fitted == N_GROUPS
 
 
+@both
+@pytest.mark.parametrize("sampled", [N_GROUPS, 100], ids=["all shown", "some shown"])
+def test_a_run_on_disk_resumes_from_its_checkpoint(lam, sampled, folder, on_disk, tmp_path):
+    on_disk.setattr(disk, "MAX_SAMPLED", sampled)
+    on_disk.setattr("mcsquared.checkpoint.SECONDS_BETWEEN_WRITES", 0.0)
+    path, settings = tmp_path / "run", SCHEDULE | {"lam": lam, "n_chains": 2}
+    whole = mc2.MC2(**settings).fit(mc2.ParquetFolder(folder))
+    for chain, sweep in ((0, 3), (0, 7), (1, 5)):
+
+        def kill(info, chain=chain, sweep=sweep):
+            if (info.chain, info.sweep) == (chain, sweep):
+                raise RuntimeError("killed")
+
+        with pytest.raises(RuntimeError, match="killed"):
+            mc2.MC2(checkpoint=path, callbacks=[kill], **settings).fit(mc2.ParquetFolder(folder))
+    on_disk.setattr(disk, "MAX_SAMPLED", 50)  # less memory: the sample of the run is used
+    resumed = mc2.MC2(checkpoint=path, **settings).fit(mc2.ParquetFolder(folder))
+    assert_same_draws(resumed.posterior_, whole.posterior_)
+    np.testing.assert_array_equal(resumed.labels_, whole.labels_)
+    again = mc2.MC2(checkpoint=path, **settings).fit(mc2.ParquetFolder(folder))
+    assert_same_draws(again.posterior_, whole.posterior_)
+
+
+@both
+def test_a_warm_start_on_disk_continues_as_in_memory(lam, frame, folder, on_disk):
+    alone = mc2.MC2(lam=lam, warm_start=True, **SCHEDULE).fit(in_memory(frame))
+    model = mc2.MC2(lam=lam, warm_start=True, **SCHEDULE).fit(mc2.ParquetFolder(folder))
+    for _ in range(2):
+        assert_same_draws(
+            model.fit(mc2.ParquetFolder(folder)).posterior_, alone.fit(in_memory(frame)).posterior_
+        )
+
+
+def test_checkpoints_on_disk_are_validated(folder, on_disk, tmp_path):
+    path, settings = tmp_path / "run", SCHEDULE | {"lam": 5.0}
+    mc2.MC2(checkpoint=path, **settings).fit(mc2.ParquetFolder(folder))
+    tensors, meta = read_file(path, "checkpoint")
+    for name, wrong in (
+        ("0.labels.clusters", 10**6),
+        ("0.labels.topics", 65535),
+        ("0.labels.sample", N_GROUPS),
+        ("0.row_of_draw", 99),
+        ("0.category_counts.data", -1),
+    ):
+        changed = tensors[name].copy()
+        changed[0] = wrong
+        write_file(path, "checkpoint", tensors | {name: changed}, meta)
+        with pytest.raises(ModelFileError):
+            mc2.MC2(checkpoint=path, **settings).fit(mc2.ParquetFolder(folder))
+
+
+def test_the_command_line_resumes_a_fit_to_a_folder(folder, on_disk, tmp_path, monkeypatch):
+    run, out = CliRunner().invoke, tmp_path / "a.mc2"
+    fit = ["fit", str(folder), "--context", "year", "--sweeps", "12", "--out", str(out)]
+    checkpoint = tmp_path / "a.mc2.checkpoint"
+
+    def interrupt(self, run, ended):
+        save(self, run, True)
+        if run.sweeps_done == 6:
+            raise RuntimeError("killed")
+
+    save = Checkpoint.save
+    with monkeypatch.context() as patched:
+        patched.setattr(Checkpoint, "save", interrupt)
+        assert run(app, fit).exit_code != 0
+    assert checkpoint.exists()
+    found = run(app, [*fit, "--resume"])
+    assert found.exit_code == 0, found.output
+    assert not checkpoint.exists()
+    resumed = mc2.MC2.load(out).posterior_
+    out.unlink()
+    assert run(app, fit).exit_code == 0
+    assert_same_draws(mc2.MC2.load(out).posterior_, resumed)
+
+
 def test_the_scratch_folder_is_gone_after_a_fit(folder, on_disk, tmp_path):
     mc2.MC2(**SCHEDULE).fit(mc2.ParquetFolder(folder, scratch=tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_scratch_folder_of_a_killed_process_is_removed_by_the_next_run(folder, tmp_path):
+    child = os.fork()
+    if not child:
+        disk_corpus = mc2.ParquetFolder(folder, scratch=tmp_path).open()
+        assert disk_corpus.folder.exists()
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    [left] = tmp_path.iterdir()
+    with (
+        mc2.ParquetFolder(folder, scratch=tmp_path).open() as first,
+        mc2.ParquetFolder(folder, scratch=tmp_path).open() as second,
+    ):
+        assert not left.exists()
+        assert sorted(tmp_path.iterdir()) == sorted([first.folder, second.folder])
     assert list(tmp_path.iterdir()) == []
 
 
@@ -182,11 +278,6 @@ def test_a_limit_that_nothing_fits_into_is_refused(folder, monkeypatch, tmp_path
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"warm_start": True}, "warm_start must be None if X is a folder"),
-        (
-            {"checkpoint": "run.checkpoint"},
-            "checkpoint must be None for a corpus larger than memory",
-        ),
         (
             {"sampler": "collapsed", "lam": np.inf},
             "sampler must be 'blocked' for a corpus larger than memory",

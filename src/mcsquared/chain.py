@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.arrays import Floats, Int32s, Int64s
@@ -85,6 +86,8 @@ class ChainRun:
     has_ended: bool | None = None
     # Copies the labels from the backend to the state.
     save_labels: Callable[[], None] = field(default=lambda: None, repr=False)
+    # Labels and stored draws of all groups, if the corpus is on disk.
+    label_files: Callable[[], dict[str, NDArray[Any]]] = field(default=dict, repr=False)
 
     @property
     def sweeps_done(self) -> int:
@@ -302,13 +305,15 @@ class Runner:
             backend = (self.make_backend or local)(threads)
             backend.load_labels(run.state, Key(settings.seed, run.chain, run.state.sweep))
             run.save_labels = lambda: backend.save_labels(run.state)
+            run.label_files = backend.label_files
             self._run_sweeps(run, backend, stage, deadline)
             run.save_labels()
             self._save(run, True)
             if self.out_of_time.is_set():
                 # Not in the checkpoint: a resumed run keeps the draws of its schedule.
                 self._keep_last(run, backend)
-        run.save_labels = lambda: None  # releases the backend's memory on a GPU or a cluster
+        # Releases the backend's memory on a GPU or a cluster.
+        run.save_labels, run.label_files = lambda: None, dict
 
     def _run_sweeps(self, run: ChainRun, backend: Backend, stage: int, deadline: float) -> None:
         if run.has_ended is None:

@@ -10,17 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from mcsquared.arrays import Floats
+from mcsquared.arrays import Floats, Int64s, Integers
 from mcsquared.chain import LEVEL_TRACE, TRACE, ChainRun
 from mcsquared.errors import ModelFileError
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
+from mcsquared.observations.disk import DiskObservations
+from mcsquared.samplers.backends.sharded import LABEL_DTYPES, write_label_files
 from mcsquared.storage import check_target, read_file, write_file
 from mcsquared.storage.files import DATA_ERRORS, Reader, Tensors
 from mcsquared.storage.states import pack_draw, pack_state, unpack_draw, unpack_state
 
 KIND = "checkpoint"
 SECONDS_BETWEEN_WRITES = 20.0
+LABELS = "labels."  # prefix of the labels of a corpus on disk, which may not fit into memory
+FILES = [(name, dtype.type) for name, dtype in LABEL_DTYPES.items()]
 INTEGER_COLUMNS = ("sweep", "chain", "n_clusters", "n_topics")  # of the trace
 
 
@@ -49,6 +53,8 @@ class Checkpoint:
             return
         run.save_labels()
         part = pack(run)
+        if part is None:
+            return
         with self._lock:
             self._parts[run.chain] = part
             tensors: Tensors = {}
@@ -66,7 +72,7 @@ class Checkpoint:
         """Return the chains in the file; none if there is no file yet."""
         if not self.path.exists():
             return {}
-        tensors, meta = read_file(self.path, KIND)
+        tensors, meta = read_file(self.path, KIND, mapped=LABELS)
         self._check_identity(meta.get("identity"))
         try:
             chains = {int(chain): part for chain, part in meta["chains"].items()}
@@ -80,7 +86,7 @@ class Checkpoint:
             ) from error
         with self._lock:
             # A chain that has ended is not saved again, but must stay in the file.
-            self._parts = {chain: pack(run) for chain, run in runs.items()}
+            self._parts = {chain: (_of_chain(tensors, chain), chains[chain]) for chain in runs}
         return runs
 
     def clear(self) -> None:
@@ -113,14 +119,35 @@ def saved_seed(path: str | os.PathLike[str]) -> int | None:
     return seed
 
 
-def pack(run: ChainRun) -> tuple[Tensors, dict[str, Any]]:
-    """Return a chain as tensors and JSON."""
-    state, chain = run.state, run.chain
-    tensors, meta = pack_state(state)
+def saved_groups(path: str | os.PathLike[str] | None, n_groups: int) -> Int64s | None:
+    """Return the groups that a run on disk had in memory; none (empty) if it had all.
+
+    None if there is no checkpoint.
+    """
+    if path is None or not Path(path).exists():
+        return None
+    tensors = read_file(path, KIND, mapped=LABELS)[0]
+    name = next((name for name in tensors if name.endswith(f".{LABELS}sample")), None)
+    if name is None:
+        return np.zeros(0, np.int64)
+    groups = Reader(tensors).array(name, np.int64, (None,), 0, n_groups - 1)
+    if not len(groups) or (np.diff(groups) <= 0).any():
+        raise ModelFileError(f"checkpoint {path} has an invalid sample of groups")
+    return groups
+
+
+def pack(run: ChainRun) -> tuple[Tensors, dict[str, Any]] | None:
+    """Return a chain as tensors and JSON; None for the start of a chain on disk."""
+    state, chain, labels = run.state, run.chain, run.label_files()
+    if labels and not state.sweep:
+        return None
+    tensors, meta = pack_state(state, on_disk=bool(labels))
+    tensors |= {f"{LABELS}{name}": array for name, array in labels.items()}
     tensors |= {
         "trace": np.array([run.trace[name] for name in TRACE], np.float64).reshape(len(TRACE), -1),
         "kept": np.array(run.cluster_of_group, np.int32).reshape(-1, len(state.cluster_of_group)),
         "sweep_of_draw": np.array(run.sweep_of_draw, np.int64),
+        "row_of_draw": np.array(run.row_of_draw, np.int64),
     }
     for i, level in enumerate(state.levels):
         kept = [types[i] for types in run.types_of_units]
@@ -145,9 +172,7 @@ def unpack(
     """Return the chain that `pack` packed, after validation."""
     prefix = f"{chain}."
     tensors = {
-        name.removeprefix(prefix): array
-        for name, array in tensors.items()
-        if name.startswith(prefix)
+        name.removeprefix(prefix): array for name, array in _of_chain(tensors, chain).items()
     }
     state = unpack_state(tensors, meta, observations, priors, sampler)
     run = ChainRun(chain=chain, state=state, first_sweep=int(meta["first_sweep"]))
@@ -161,20 +186,44 @@ def unpack(
     if not np.isfinite(trace[TRACE.index("log_joint")]).all():
         raise ValueError("its log joint is not finite")
     sweeps = reader.array("sweep_of_draw", np.int64, (None,), 1, run.sweeps_done)
-    kept = reader.array("kept", np.int32, (len(sweeps), n_groups), 0, n_groups - 1)
+    shape = (len(sweeps), len(state.cluster_of_group))
+    kept = reader.array("kept", np.int32, shape, 0, n_groups - 1)
     run.trace = {name: _as_list(name, row) for name, row in zip(TRACE, trace, strict=True)}
     run.cluster_of_group = list(kept)
     run.sweep_of_draw = [int(sweep) for sweep in sweeps.tolist()]
     run.row_of_draw, run.n_stored = list(range(len(kept))), len(kept)
+    draws: list[Integers] = list(kept)
+    if isinstance(observations, DiskObservations):
+        draws = _read_files(run, reader, observations)
     _read_levels(run, reader, observations)
     if not 0 <= int(meta["n_parameters"]) <= len(kept):
         raise ValueError("it has more stored parameters than draws")
     n_words = observations.n_words or None
     run.parameters = [
-        unpack_draw(reader, f"parameters.{i}", kept, priors, n_words, observations.n_tokens)
+        unpack_draw(reader, f"parameters.{i}", draws, priors, n_words, observations.n_tokens)
         for i in range(int(meta["n_parameters"]))
     ]
     return run
+
+
+def _of_chain(tensors: Tensors, chain: int) -> Tensors:
+    return {name: array for name, array in tensors.items() if name.startswith(f"{chain}.")}
+
+
+def _read_files(run: ChainRun, reader: Reader, observations: DiskObservations) -> list[Integers]:
+    """Write the label files of a corpus on disk; return the clusters of all groups in each draw."""
+    n_groups = observations.n_groups
+    draws = reader.array(f"{LABELS}draws", np.uint16, (None,))
+    run.n_stored = len(draws) // n_groups
+    n_kept = len(run.cluster_of_group)
+    rows = reader.array("row_of_draw", np.int64, (n_kept,), 0, run.n_stored - 1)
+    sample = reader.array(f"{LABELS}sample", np.int64, (len(observations.sample),))
+    if len(draws) % n_groups or not np.array_equal(sample, observations.sample):
+        raise ValueError("its draws are not those of this corpus")
+    labels = {name: reader.array(f"{LABELS}{name}", dtype, (None,)) for name, dtype in FILES}
+    write_label_files(observations.source.folder, run.chain, labels)
+    run.row_of_draw = rows.tolist()
+    return [draws[row * n_groups : (row + 1) * n_groups] for row in run.row_of_draw]
 
 
 def _read_levels(run: ChainRun, reader: Reader, observations: Observations) -> None:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.chain import Callback
+from mcsquared.checkpoint import saved_groups
 from mcsquared.corpus import Corpus, ParquetFolder, Vectors, as_corpus
 from mcsquared.corpus.columns.column import distinct_note
 from mcsquared.errors import InputError
@@ -248,9 +249,13 @@ class MC2(ClusterMixin, TopicTransformer):
         if not isinstance(X, ParquetFolder):
             corpus = as_corpus(X, contexts, content=self._matrix_kind())
             return self._fit_corpus(corpus, schedule, seed, backend)
-        check_absent(contexts=contexts, warm_start=self.warm_start or None)
+        check_absent(contexts=contexts)
         with X.open() as source:
-            return self._fit_corpus(load_or_sample(source, seed), schedule, seed, backend)
+            if self.warm_start and self._earlier:
+                groups: Int64s | None = self._earlier.groups
+            else:
+                groups = saved_groups(self.checkpoint, source.n_groups)
+            return self._fit_corpus(load_or_sample(source, seed, groups), schedule, seed, backend)
 
     def _fit_corpus(
         self,

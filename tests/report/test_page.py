@@ -155,7 +155,11 @@ def test_a_cluster_page_has_every_kind_of_context_and_missing_values(browser, pa
     browser.open(pages["words"])
     browser.go("clusters", 1)
     for name in ("year", "day", "place", "tags", "flag", "where", "visits"):
-        [block] = [card for card in browser.all(".context") if card.text.startswith(name)]
+        [block] = [
+            card
+            for card in browser.all(".context")
+            if card.find_element("css selector", "h3").text.startswith(name)
+        ]
         assert block.find_elements("css selector", "svg, .bars"), name
     assert "missing in" in browser.text("article")
     browser.go("overview")

@@ -89,6 +89,51 @@ def test_a_group_shows_its_text_with_words_coloured_by_topic(page):
     assert set(page.texts(".document mark")) <= {"Wört0", "wört8", "wört3"}
 
 
+# Cards with a table, a list or a chart, and without a button to download it.
+WITHOUT_DOWNLOAD = """
+const listed = '.bars, table, ol.plain, .chips, dl.values, .list, .chart';
+return [...document.querySelectorAll('main .card')]
+  .filter((card) => card.querySelector(listed) && !card.querySelector('.download'))
+  .map((card) => card.textContent.slice(0, 40));
+"""
+
+
+ADDRESSES = [("overview",), ("clusters", 0), ("topics", 0), ("groups", 20), ("values", 0, 0)]
+ADDRESSES += [("diagnostics",), ("effects",), ("hierarchy",), ("search", "1")]
+
+
+@pytest.mark.parametrize("address", ADDRESSES, ids=lambda address: address[0])
+def test_every_table_list_and_chart_can_be_downloaded(page, address):
+    page.go(*address)
+    assert page.run(WITHOUT_DOWNLOAD) == []
+    shown = [button for button in page.all("main .download") if button.is_displayed()]
+    for button in shown:
+        page.click(button)
+    files = saved(page)
+    assert len(files) >= len(shown) > 0
+    assert all(text.strip() for _, text in files)
+
+
+def test_lists_download_all_their_rows(page):
+    page.go("clusters")
+    page.click(page.one(".side .download"))
+    page.go("groups")
+    page.click(page.one(".side .download"))
+    (name, clusters), (_, groups) = saved(page)
+    assert name == "clusters.csv"
+    assert clusters.splitlines()[0] == "cluster,name,groups"
+    assert len(clusters.splitlines()) == 1 + 3
+    assert len(groups.splitlines()) == 1 + 60
+
+
+def test_the_map_downloads_as_png(page):
+    page.go("map")
+    page.click(page.one(".toolbar .download"))
+    [(name, data)] = saved(page)
+    assert name == "map-of-groups.png"
+    assert len(data) > 1000
+
+
 def test_bars_download_as_csv(page):
     page.go("clusters", 0)
     page.click(page.one(".card .download"))

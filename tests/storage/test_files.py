@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcsquared.errors import ModelFileError
+from mcsquared.locks import try_lock
 from mcsquared.storage import files, locked
 from mcsquared.storage.files import check_target, read_file, write_file, write_text
-from mcsquared.storage.locks import try_lock
 
 TENSORS = {
     "labels": np.arange(12, dtype=np.int32).reshape(3, 4),

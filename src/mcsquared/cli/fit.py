@@ -68,7 +68,7 @@ def run(
         contexts=families_of_contexts(corpus, options)
         if isinstance(corpus, Corpus)
         else {option.name: option.family for option in options},
-        checkpoint=str(checkpoint) if isinstance(corpus, Corpus) else None,
+        checkpoint=str(checkpoint),
     )
     warnings.filterwarnings("ignore", "interrupted after")  # reported below, with instructions
     warnings.filterwarnings("ignore", NOT_CONVERGED)  # printed at the end
@@ -143,8 +143,6 @@ def checkpoint_path(out: Path) -> Path:
 def _check_outputs(file: Path, out: Path, checkpoint: Path, resume: bool) -> None:
     """Reject a run whose result cannot be written or would overwrite data or a checkpoint."""
     check_target(checkpoint)
-    if resume and file.is_dir():
-        raise InputError("--resume requires a file: a fit to a folder cannot be resumed")
     check_output(out, file)
     if resume and not checkpoint.exists():
         raise InputError(f"--resume: {checkpoint} does not exist; omit --resume to start over")

@@ -28,12 +28,14 @@ from mcsquared.corpus.rows import row_index
 from mcsquared.corpus.sources.texts import BufferedWords
 from mcsquared.corpus.summary import fingerprint, size_line
 from mcsquared.errors import InputError, import_optional, input_errors
+from mcsquared.locks import try_lock
 
 _NAMES_PER_BLOCK = 2**16
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _UNITS |= {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 _SIZE = re.compile(r"\s*([0-9.]+(?:e[+-]?[0-9]+)?)\s*([kmgt]?i?)b?\s*", re.IGNORECASE)
 _MIN_MEMORY = 10**6
+_PREFIX, _LOCK = "mcsquared-", ".lock"  # of scratch folders
 
 
 class DiskCorpus:
@@ -193,10 +195,24 @@ class SampledCorpus(Corpus):
         return self.source.word_frequency
 
 
+_LOCKS: dict[Path, int] = {}  # descriptors of the locks of scratch folders
+
+
 def _remove_folder(folder: Path, process: int) -> None:
     # A forked process has a copy of the object, but does not own the folder.
     if os.getpid() == process:
         shutil.rmtree(folder, ignore_errors=True)
+        if folder in _LOCKS:
+            os.close(_LOCKS.pop(folder))
+
+
+def _remove_abandoned(parent: Path) -> None:
+    """Remove scratch folders that no process has locked: left by killed ones."""
+    with suppress(OSError):
+        for folder in parent.glob(f"{_PREFIX}*"):
+            with suppress(OSError), open(folder / _LOCK, "rb") as lock:
+                if folder not in _LOCKS and try_lock(lock.fileno()):
+                    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _runs(rows: Any, n_groups: int) -> Iterator[Run]:
@@ -293,7 +309,8 @@ class ParquetFolder:
     def open(self) -> DiskCorpus:
         """Read the files once into a scratch folder and return the corpus.
 
-        The scratch folder is removed if reading fails.
+        The scratch folder is removed if reading fails; one that a killed process left is removed
+        by the next call.
 
         Examples
         --------
@@ -309,7 +326,7 @@ class ParquetFolder:
         try:
             return read_folder(self, mapping, scratch)
         except BaseException as error:
-            shutil.rmtree(scratch, ignore_errors=True)
+            _remove_folder(scratch, os.getpid())
             if isinstance(error, OSError):
                 raise _disk_error(scratch, error) from error
             raise
@@ -338,8 +355,12 @@ class ParquetFolder:
         parent = tempfile.gettempdir() if self.scratch is None else self.scratch
         message = f"scratch must be a writable folder, got {str(parent)!r}"
         with input_errors(message, OSError, TypeError, ValueError):
-            folder = tempfile.mkdtemp(prefix="mcsquared-", dir=self.scratch)
-        return Path(folder)
+            _remove_abandoned(Path(parent))
+            folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=self.scratch))
+            descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+            try_lock(descriptor)
+        _LOCKS[folder] = descriptor
+        return folder
 
 
 def _disk_error(scratch: Path, error: OSError) -> InputError:

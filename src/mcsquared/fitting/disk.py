@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mcsquared.arrays import Int32s, Integers
+from mcsquared.arrays import Int32s, Int64s, Integers
 from mcsquared.chain import ChainRun
 from mcsquared.corpus import Corpus
 from mcsquared.corpus.disk import SampledCorpus
@@ -20,7 +20,13 @@ from mcsquared.observations import MAX_TOKENS
 from mcsquared.observations.disk import DiskObservations, bytes_of_groups
 from mcsquared.posterior.consensus import share_of_consensus
 from mcsquared.posterior.draws import ParameterDraw
-from mcsquared.samplers.backends.sharded import ShardedBackend, draws_file, read_draw
+from mcsquared.samplers.backends.sharded import (
+    LABEL_DTYPES,
+    ShardedBackend,
+    draws_file,
+    label_paths,
+    read_draw,
+)
 from mcsquared.samplers.init.starts import topics_for
 from mcsquared.samplers.threads import ThreadPool
 
@@ -37,8 +43,13 @@ CELLS_AT_ONCE = 2_000_000
 RESERVE = 100_000_000  # bytes for kernels, initial states and fragmentation
 
 
-def load_or_sample(source: DiskCorpus, seed: int) -> Corpus:
-    """Return the whole corpus if a fit to it needs less than its memory limit, else a sample."""
+def load_or_sample(source: DiskCorpus, seed: int, saved: Int64s | None = None) -> Corpus:
+    """Return the whole corpus if a fit to it needs less than its memory limit, else a sample.
+
+    ``saved`` are the groups that an interrupted or earlier run had in memory, empty if all.
+    """
+    if saved is not None:
+        return SampledCorpus(source, saved) if len(saved) else source[0 : source.n_groups]
     fits = bytes_of(source) < source.memory - memory_in_use()
     if fits and source.n_tokens <= MAX_TOKENS:
         return source[0 : source.n_groups]
@@ -141,6 +152,20 @@ def _select_clusters(draw: ParameterDraw, clusters: Integers) -> ParameterDraw:
         topic_weights=draw.topic_weights[topics],
         unused_weight=draw.unused_weight + float(dropped.sum()),
     )
+
+
+def labels_on_disk(corpus: Corpus, n_chains: int) -> list[dict[str, Integers]]:
+    """Return the labels of all groups after a fit, by chain; empty if the corpus is in memory."""
+    if not isinstance(corpus, SampledCorpus):
+        return []
+    return [
+        {
+            name: np.fromfile(path, LABEL_DTYPES[name])
+            for name, path in label_paths(corpus.source.folder, chain).items()
+            if name != "draws"
+        }
+        for chain in range(n_chains)
+    ]
 
 
 def labels_of_all(sample: SampledCorpus, runs: Sequence[ChainRun], posterior: Posterior) -> Int32s:

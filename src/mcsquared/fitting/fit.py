@@ -23,7 +23,12 @@ from mcsquared.corpus.disk import SampledCorpus
 from mcsquared.errors import InputError
 from mcsquared.evaluation.stacking import stack_chains
 from mcsquared.fitting.checks import check_levels, check_memory, physical_memory
-from mcsquared.fitting.disk import disk_backend, drop_unsampled_clusters, labels_of_all
+from mcsquared.fitting.disk import (
+    disk_backend,
+    drop_unsampled_clusters,
+    labels_of_all,
+    labels_on_disk,
+)
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations, observe
 from mcsquared.observations.disk import DiskObservations
@@ -35,6 +40,7 @@ from mcsquared.posterior.posterior import TEXT_OPTIONS
 from mcsquared.progress import Progress
 from mcsquared.samplers.backends.base import Backend
 from mcsquared.samplers.backends.cuda import cuda_backend
+from mcsquared.samplers.backends.sharded import write_label_files
 from mcsquared.samplers.sweep import SAMPLERS
 from mcsquared.samplers.threads import ThreadPool
 from mcsquared.signals import TERMINATED
@@ -175,7 +181,6 @@ class Fit(RunSettings):
             return observations
         device = "cpu" if self.backend else self.device  # the workers have their own devices
         for name, found, expected in (
-            ("checkpoint", self.checkpoint, None),
             ("device", device, "cpu"),
             ("sampler", self.sampler, "blocked"),
         ):
@@ -199,7 +204,7 @@ class Fit(RunSettings):
         if self.checkpoint is None:
             return None
         identity = {
-            "corpus": corpus.fingerprint(),
+            "corpus": (corpus.source or corpus).fingerprint(),
             "priors": self.priors.to_dict(),
             "seed": self.seed,
             "init": self.init,
@@ -302,6 +307,9 @@ class EarlierFit:
     def __init__(self, fit: Fit, corpus: Corpus, states: list[State]) -> None:
         self._fit = dataclasses.replace(fit, backend=None)  # a backend may hold a Dask client
         self._fingerprint, self._states = corpus.fingerprint(), states
+        # Groups in memory of a corpus on disk; empty if all are.
+        self.groups = corpus.groups if isinstance(corpus, SampledCorpus) else np.zeros(0, np.int64)
+        self._labels = labels_on_disk(corpus, len(states))
 
     def states_for(self, fit: Fit, corpus: Corpus) -> list[State]:
         """Return the states of the chains; corpus, priors and sampler must be the same."""
@@ -316,6 +324,9 @@ class EarlierFit:
                 "sampler must be that of the last fit with warm_start=True "
                 f"({self._fit.sampler!r}), got {fit.sampler!r}"
             )
+        if isinstance(corpus, SampledCorpus):
+            for chain, labels in enumerate(self._labels):
+                write_label_files(corpus.source.folder, chain, labels)
         return self._states
 
 

@@ -1,7 +1,7 @@
 """Models and checkpoints on disk: safetensors and JSON, no pickle."""
 
+from mcsquared.locks import locked
 from mcsquared.storage.files import SCHEMA, check_target, read_file, write_file, write_text
-from mcsquared.storage.locks import locked
 from mcsquared.storage.models import pack_posterior, unpack_posterior
 
 __all__ = [

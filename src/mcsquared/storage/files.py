@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.errors import InputError, ModelFileError
-from mcsquared.storage.locks import try_lock
+from mcsquared.locks import try_lock
 
 SCHEMA = 1
 MAX_FLOAT = float(np.finfo(np.float64).max)
@@ -131,12 +131,15 @@ def _open_temporary(target: Path) -> tuple[Path, BinaryIO]:
         stream.close()  # another process has deleted the file before it was locked
 
 
-def read_file(path: PathLike, kind: str) -> tuple[Tensors, dict[str, Any]]:
+def read_file(
+    path: PathLike, kind: str, mapped: str | None = None
+) -> tuple[Tensors, dict[str, Any]]:
     """Return the tensors and the JSON of a file written by `write_file`.
 
+    Tensors whose names contain ``mapped`` are not read into memory, but mapped from the file.
     Raises `ModelFileError` if the file is missing, damaged, of another version or of another kind.
     """
-    metadata, tensors = _load(path)
+    metadata, tensors = _load(path, mapped)
     if not {"schema", "kind", "meta", "sha256"} <= metadata.keys():
         raise ModelFileError(f"{path} is a safetensors file that was not written by mcsquared")
     if metadata["schema"] != str(SCHEMA):
@@ -271,7 +274,7 @@ def _remove_stale_files(target: Path) -> None:
                         os.unlink(entry.path)
 
 
-def _load(path: PathLike) -> tuple[dict[str, str], Tensors]:
+def _load(path: PathLike, mapped: str | None) -> tuple[dict[str, str], Tensors]:
     """Return the metadata and tensors of a file with any content."""
     from safetensors import safe_open
 
@@ -287,7 +290,13 @@ def _load(path: PathLike) -> tuple[dict[str, str], Tensors]:
     try:
         with safe_open(os.fspath(path), framework="np") as stream:
             metadata = stream.metadata() or {}
-            tensors = {name: np.array(stream.get_tensor(name)) for name in stream.keys()}  # noqa: SIM118
+            is_mapped = {name: bool(mapped) and str(mapped) in name for name in stream.keys()}  # noqa: SIM118
+            tensors = {
+                name: np.zeros(0) if later else np.array(stream.get_tensor(name))
+                for name, later in is_mapped.items()
+            }
+        if any(is_mapped.values()):
+            tensors |= _map(path, [name for name, later in is_mapped.items() if later])
     except OSError as error:
         raise ModelFileError(f"{path} cannot be read: {_reason(error)}") from error
     except MemoryError as error:
@@ -299,6 +308,20 @@ def _load(path: PathLike) -> tuple[dict[str, str], Tensors]:
     if unknown:
         raise ModelFileError(f"{path} has a tensor of an unsupported type: {unknown[0]!r}")
     return metadata, tensors
+
+
+def _map(path: PathLike, names: list[str]) -> Tensors:
+    """Return tensors mapped from a safetensors file, whose header has been validated."""
+    dtypes = {text: np.dtype(name) for name, text in _TYPE_NAMES.items()}
+    with open(path, "rb") as stream:
+        size = int.from_bytes(stream.read(8), "little")
+        header, content = json.loads(stream.read(size)), np.memmap(path, np.uint8, "r", 8 + size)
+    tensors = {}
+    for name in names:
+        first, last = header[name]["data_offsets"]
+        part = content[first:last].view(dtypes[header[name]["dtype"]])
+        tensors[name] = part.reshape(header[name]["shape"])
+    return tensors
 
 
 def _parse_meta(path: PathLike, text: str) -> dict[str, Any]:
@@ -382,8 +405,8 @@ class Reader:
             )
         if tensor.size:
             # Comparisons with NaN are false, so NaN fails any bound.
-            above = low is None or bool((tensor >= low).all())
-            below = high is None or bool((tensor <= high).all())
+            above = low is None or bool(tensor.min() >= low)
+            below = high is None or bool(tensor.max() <= high)
             if not (above and below):
                 raise ModelFileError(
                     f"the values of the array {name!r} must be between "

@@ -1,22 +1,23 @@
 """States and stored draws of a chain as arrays, for checkpoints and model files."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.arrays import Floats, Int32s
+from mcsquared.arrays import Floats, Int32s, Integers
 from mcsquared.errors import ModelFileError
 from mcsquared.families import ConjugateFamily
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.model.parameters import CONCENTRATIONS, NAMES, values_of
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
+from mcsquared.observations.disk import DiskObservations
 from mcsquared.posterior.draws import EffectParameters, ParameterDraw
-from mcsquared.state import SLOT_STEP, EffectState, State, count
+from mcsquared.state import SLOT_STEP, Counts, EffectState, State, count
 from mcsquared.storage.files import MAX_FLOAT, Reader, Tensors, pack_csr
 from mcsquared.storage.levels import (
     pack_levels,
@@ -30,16 +31,17 @@ SUM_TOLERANCE = 1e-6  # between sums of the same numbers in different orders
 _DRAW_SCALARS = ("index", "unused_weight", *NAMES)
 
 
-def pack_state(state: State) -> tuple[Tensors, dict[str, Any]]:
+def pack_state(state: State, on_disk: bool = False) -> tuple[Tensors, dict[str, Any]]:
     """Return a state as tensors and JSON.
 
     Integer counts are stored only if tokens have no labels from which to recompute them. Sums of
-    floats are always stored, because sums in another order are rounded differently.
+    floats are always stored, because sums in another order are rounded differently. The state of a
+    corpus on disk has no labels, but all counts.
     """
     counts = state.counts
     tensors: Tensors = {
-        "cluster_of_group": state.cluster_of_group.copy(),
-        "topic_of_token": state.topic_of_token.copy(),
+        "cluster_of_group": state.cluster_of_group[: 0 if on_disk else None].copy(),
+        "topic_of_token": state.topic_of_token[: 0 if on_disk else None].copy(),
         "topic_weights": state.topic_weights.copy(),
         "log_unused": state.log_unused.copy(),
         "concentrations": np.array(list(values_of(state).values())),
@@ -54,7 +56,9 @@ def pack_state(state: State) -> tuple[Tensors, dict[str, Any]]:
         effects = state.effects
         tables, values = sparse.csr_matrix(effects.tables), (effects.weights, effects.v)
         tensors |= _pack_effects("effects", EffectParameters(tables, *map(np.copy, values)))
-    if len(state.topic_of_token) != counts.tokens_in_topic.sum():
+    if on_disk:
+        tensors |= pack_csr("category_counts", sparse.csr_matrix(counts.category_counts))
+    if on_disk or len(state.topic_of_token) != counts.tokens_in_topic.sum():
         tensors |= pack_csr("topics_in_cluster", sparse.csr_matrix(counts.topics_in_cluster))
         tensors |= pack_csr("words_in_topic", sparse.csr_matrix(counts.words_in_topic))
     meta = {"sweep": state.sweep, "cluster_slots": len(counts.groups_in_cluster)}
@@ -85,10 +89,17 @@ def unpack_state(
     unlabelled = bool(sampler == "blocked" and not groups_vary and observations.n_words)
     dtype: type = np.int32 if sampler == "collapsed" else np.uint16
     n_labels = 0 if unlabelled else observations.n_tokens
-    cluster = reader.array(
-        "cluster_of_group", np.int32, (observations.n_groups,), 0, n_clusters - 1
+    on_disk = isinstance(observations, DiskObservations)
+    names = (
+        ("labels.clusters", "labels.topics") if on_disk else ("cluster_of_group", "topic_of_token")
     )
-    topic = reader.array("topic_of_token", dtype, (n_labels,), 0, n_topics - 1)
+    cluster = reader.array(names[0], np.int32, (observations.n_groups,), 0, n_clusters - 1)
+    topic = reader.array(names[1], dtype, (n_labels,), 0, n_topics - 1)
+    if isinstance(observations, DiskObservations):
+        counts = _counts_on_disk(reader, observations, cluster, n_clusters, n_topics)
+        cluster, topic = cluster[observations.sample], topic[:0]
+    else:
+        counts = count(observations, cluster, topic, n_clusters, n_topics)
     state = State(
         cluster_of_group=cluster.copy(),
         topic_of_token=topic.copy(),
@@ -97,9 +108,9 @@ def unpack_state(
         **concentrations,
         sweep=int(meta["sweep"]),
         category_shapes=_state_shapes(reader, observations),
-        counts=count(observations, cluster, topic, n_clusters, n_topics),
+        counts=counts,
     )
-    if unlabelled and observations.n_tokens:
+    if (unlabelled or on_disk) and observations.n_tokens:
         _set_counts(state, reader, observations)
     if groups_vary:
         tokens = sparse.csr_matrix(state.counts.topics_in_cluster)
@@ -154,12 +165,17 @@ def _set_counts(state: State, reader: Reader, observations: Observations) -> Non
     n_clusters, n_topics = state.counts.topics_in_cluster.shape
     topics = reader.csr("topics_in_cluster", n_clusters, n_topics).toarray()
     words = reader.csr("words_in_topic", observations.n_words, n_topics).toarray()
-    tokens = np.bincount(
-        state.cluster_of_group, np.diff(observations.group_start), minlength=n_clusters
-    )
-    frequency = np.bincount(observations.word, minlength=observations.n_words)
+    tokens = topics.sum(axis=1, dtype=np.int64)
+    if isinstance(observations, DiskObservations):
+        frequency = observations.source.word_frequency
+        agree = not tokens[state.counts.groups_in_cluster == 0].any()
+    else:
+        frequency = np.bincount(observations.word, minlength=observations.n_words)
+        lengths = np.diff(observations.group_start)
+        found = np.bincount(state.cluster_of_group, lengths, minlength=n_clusters)
+        agree = np.array_equal(tokens, found)
     agree = (
-        np.array_equal(topics.sum(axis=1, dtype=np.int64), tokens)
+        agree
         and np.array_equal(words.sum(axis=1, dtype=np.int64), frequency)
         and np.array_equal(topics.sum(axis=0, dtype=np.int64), words.sum(axis=0, dtype=np.int64))
     )
@@ -169,6 +185,22 @@ def _set_counts(state: State, reader: Reader, observations: Observations) -> Non
     state.counts.words_in_topic = words
 
 
+def _counts_on_disk(
+    reader: Reader, observations: DiskObservations, cluster: Int32s, n_clusters: int, n_topics: int
+) -> Counts:
+    """Return counts of groups and contexts; those of tokens are 0, float sums are set later."""
+    none = np.zeros(0, np.int32)
+    counts = count(observations, none, none.astype(np.uint16), n_clusters, n_topics)
+    counts.groups_in_cluster = np.bincount(cluster, minlength=n_clusters).astype(np.int32)
+    categories = reader.csr("category_counts", n_clusters, observations.n_categories)
+    counts.category_counts = categories.toarray()
+    for i, (_, columns) in enumerate(observations.bag_columns):
+        counts.category_totals[:, i] = counts.category_counts[:, columns].sum(axis=1)
+    if counts.category_counts[counts.groups_in_cluster == 0].any():
+        raise ValueError("the counts do not agree with the corpus")
+    return counts
+
+
 def _set_float_sums(state: State, reader: Reader, observations: Observations) -> None:
     """Restore the stored sums of floats bit for bit; they must agree with the labels."""
     counts = state.counts
@@ -176,6 +208,8 @@ def _set_float_sums(state: State, reader: Reader, observations: Observations) ->
     for name in ("context_statistics", "topic_statistics"):
         shape = getattr(counts, name).shape
         saved[name] = reader.array(name, np.float64, shape, -MAX_FLOAT, MAX_FLOAT).copy()
+    if isinstance(observations, DiskObservations):  # these sums are not computed again
+        counts.context_statistics = saved["context_statistics"]
     for family, columns in observations.context_columns:
         sums = saved["context_statistics"][:, columns]
         _check_sums(sums, counts.context_statistics[:, columns], family)
@@ -224,15 +258,15 @@ def pack_draw(prefix: str, draw: ParameterDraw) -> Tensors:
 def unpack_draw(
     reader: Reader,
     prefix: str,
-    cluster_of_group: Int32s,
+    cluster_of_group: Sequence[Integers] | Int32s,
     priors: Priors,
     n_words: int | None,
     n_tokens: int,
 ) -> ParameterDraw:
     """Return a draw packed by `pack_draw`, validated.
 
-    ``cluster_of_group`` has all kept draws, int32 (n_draws, n_groups), ``n_words`` is None for
-    vectors, and ``n_tokens`` is an upper bound on every count.
+    ``cluster_of_group`` has all kept draws, (n_draws, n_groups), ``n_words`` is None for vectors,
+    and ``n_tokens`` is an upper bound on every count.
     """
     scalars = reader.array(f"{prefix}.scalars", np.float64, (len(_DRAW_SCALARS),), 0.0)
     number, unused, *values = (float(value) for value in scalars)

@@ -230,7 +230,7 @@ function matrixChart(values, n, cellLabel, rowLink) {
     canvas.addEventListener('pointerleave', hideTip);
     canvas.addEventListener('click', (event) => { const found = cell(event); if (found) window.location.hash = rowLink(...found); });
     return canvas;
-  });
+  }, 'painted');
 }
 
 // A blue to yellow scale, safe for colour-blind readers.

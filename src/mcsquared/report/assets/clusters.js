@@ -24,7 +24,7 @@ function topicGlyph(m, size) { return glyph(topics.images, vectors && vectors.to
 function masterDetail({ name, title, intro, items, sorts, row, rowHeight, detail }) {
   let chosen = null;
   const list = virtualList({
-    rowHeight, label: title, row, current: () => chosen,
+    rowHeight, label: title, row, current: () => chosen, header: [name.slice(0, -1), 'name', name === 'clusters' ? 'groups' : 'share'],
     open: (id) => { window.location.hash = address(name, id); },
   });
   let sortKey = sorts[0][0];
@@ -37,7 +37,7 @@ function masterDetail({ name, title, intro, items, sorts, row, rowHeight, detail
   };
   const filter = h('input', { type: 'search', placeholder: 'Filter', 'aria-label': `Filter ${title.toLowerCase()}`, oninput: () => { query = filter.value.trim().toLowerCase(); apply(); } });
   const side = h('div', { class: 'side' },
-    h('div', { class: 'toolbar' }, choice('Order', sorts.map(([key, text]) => [key, text]), sortKey, (key) => { sortKey = key; apply(); }), items.length > 12 && filter),
+    h('div', { class: 'toolbar' }, choice('Order', sorts.map(([key, text]) => [key, text]), sortKey, (key) => { sortKey = key; apply(); }), items.length > 12 && filter, downloadButtons(list.element, title)),
     list.element);
   const body = h('div', { class: 'detail' });
   const element = h('div', { class: 'view master' }, h('h2', { tabindex: '-1' }, title), intro && h('p', { class: 'note' }, intro), h('div', { class: 'split' }, side, body));
@@ -130,8 +130,7 @@ function clusterDetail(k) {
       card('Overlapping clusters', overlap.length ? 'Probability that a group of each shares a cluster with a group of this one.' : null,
         overlap.length ? bars(overlap.map(([other, share]) => ({ label: clusterLink(other), value: share, colour: clusterColour(other) })), { largest: 1 })
           : h('p', { class: 'note' }, k < clusters.nOverlap ? 'None.' : 'Not computed for small clusters.'))),
-    all.length > typical.length && h('section', { class: 'card no-print' }, h('h3', {}, `All ${plural(all.length, 'group')}`),
-      h('p', { class: 'note' }, 'With the probability of sharing a cluster with the other groups.'), groupList(all, `Groups of cluster ${k}`)));
+    all.length > typical.length && h('div', { class: 'no-print' }, card(`All ${plural(all.length, 'group')}`, 'With the probability of sharing a cluster with the other groups.', groupList(all, `Groups of cluster ${k}`))));
 }
 
 function clustersView(args) {

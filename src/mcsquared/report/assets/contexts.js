@@ -112,6 +112,7 @@ function contextBlock(context, of, id, colour) {
   }
   if (missing > 0) parts.push(h('p', { class: 'note' }, meter(missing, `missing in ${percent(missing)}`), ` missing in ${percent(missing)} of these ${of === 'type' ? 'units' : 'groups'}`));
   block.append(...parts.filter(Boolean));
+  block.prepend(...downloadButtons(block, context.name));
   return block;
 }
 

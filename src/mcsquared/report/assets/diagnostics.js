@@ -45,8 +45,7 @@ function diagnosticsView() {
     h('ul', { class: 'checks card' }, page.checks.map(checkRow)),
     card('Convergence', 'R-hat compares chains and their halves: 1 means agreement, above 1.1 they disagree. ESS is the effective sample size.', scalarTable()),
     h('h3', { class: 'section' }, 'Traces'), h('p', { class: 'note' }, 'After burn-in (shaded) each line should fluctuate around a constant level, the same for all chains.'), legend,
-    columns( found.traces.map((trace) => h('section', { class: 'card' },
-      h('h3', {}, trace.label, bounds[trace.name] && h('span', { class: 'soft' }, ` bound ${bounds[trace.name]}`)), traceChart(trace, bounds[trace.name])))),
+    columns( found.traces.map((trace) => card(trace.label, bounds[trace.name] && `Bound ${bounds[trace.name]}`, traceChart(trace, bounds[trace.name])))),
     columns(
       histogramCard('Clusters in the draws', found.kept.clusters, clusters.n),
       histogramCard('Topics in the draws', found.kept.topics, topics.n),

@@ -63,11 +63,11 @@ function groupDetail(j) {
       h('p', { class: 'note' }, h('span', { title: 'starting from 0' }, `row ${number} of the data`), ` · ${formatInteger(groups.tokens[j])} ${page.content.unit} · `, h('a', { href: address('map', j) }, 'show on the map'), parentsOf(levels[0], j))),
     documentCard(j, topicRows),
     columns(
-      h('section', { class: 'card' }, h('h3', {}, 'Cluster'), h('p', {}, clusterLink(k)),
+      card('Cluster', null, h('p', {}, clusterLink(k)),
         isUnsettled(j) && h('p', { class: 'unsettled' }, h('strong', {}, 'Unsettled: '), 'no cluster has half of its probability; this one is the most probable.'),
         h('p', { class: 'note' }, meter(confidence, `confidence ${percent(confidence)}`), ` shares a cluster with another group of this cluster with probability ${percent(confidence)}`),
         choices.length > 1 && [h('h4', {}, 'Probability of each cluster'), bars(choices.map(([c, share]) => ({ label: clusterLink(c), value: share, colour: clusterColour(c) })), { largest: 1 })]),
-      card('Topics', `${groups.groupShares ? 'Share of its content' : 'Topics of its clusters'}${topicRows.length < topics.n ? `, the ${topicRows.length} largest` : ''}.`, bars(topicRows)),
+      card('Topics', `${groups.groupShares && groups.tokens[j] ? 'Share of its content' : 'Topics of its clusters'}${topicRows.length < topics.n && topicRows.length > 1 ? `, the ${topicRows.length} largest` : ''}.`, bars(topicRows)),
       contexts.length > 0 && card('Contexts', null, contextValues(contexts, j)),
       similar.length > 0 && card('Similar groups', 'Same cluster, similar topics.', h('ol', { class: 'plain' }, similar.map(([other]) => h('li', {}, groupRow(other, percent(groups.confidence[other] / 255))))))));
 }
@@ -103,7 +103,7 @@ function groupsView(args) {
     h('div', { class: 'split' },
       h('div', { class: 'side' },
         h('div', { class: 'toolbar' },
-          choice('Order', [['order', 'as in the data'], ['name', 'by name'], ['uncertain', 'lowest confidence first'], ['unsettled', 'unsettled first'], ['certain', 'highest confidence first'], ['long', 'longest first'], ['cluster', 'by cluster']], key, (next) => { key = next; apply(); }), input), count, list.element), body));
+          choice('Order', [['order', 'as in the data'], ['name', 'by name'], ['uncertain', 'lowest confidence first'], ['unsettled', 'unsettled first'], ['certain', 'highest confidence first'], ['long', 'longest first'], ['cluster', 'by cluster']], key, (next) => { key = next; apply(); }), input, downloadButtons(list.element, 'Groups')), count, list.element), body));
   const update = (next) => {
     const given = next[0] === undefined ? null : Number(next[0]);
     chosen = given !== null && given >= 0 && given < groups.n ? given : null;
@@ -152,7 +152,7 @@ function valueView(args) {
         label: clusterLink(k), value: count, text: `${formatInteger(count)} (${percent(count / clusters.size[k])})`, colour: clusterColour(k),
       })))),
       card('Topics', `Average over these groups${groups.topicsPerGroup < topics.n ? `, of the ${groups.topicsPerGroup} largest topics of each group` : ''}.`, bars(top(shares).map(([m, sum]) => ({ label: topicLink(m), value: sum / found.length }))))),
-    found.length > 0 && h('section', { class: 'card' }, h('h3', {}, 'Groups'), groupList(found, 'Groups with this value')));
+    found.length > 0 && card('Groups', null, groupList(found, 'Groups with this value')));
   return { element, title: names[value] };
 }
 

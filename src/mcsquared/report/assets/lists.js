@@ -1,11 +1,12 @@
 // Lists of any length: only visible rows are rendered. Arrow keys select, Enter opens.
 
-function virtualList({ rowHeight, label, row, open, current = null, className = '' }) {
+function virtualList({ rowHeight, label, row, open, current = null, className = '', header = ['name', 'value'] }) {
   let items = [];
   let active = -1;
   const inner = h('div', { class: 'rows' });
   const box = h('div', { class: `list ${className}`, tabindex: '0', role: 'listbox', 'aria-label': label }, inner);
   let drawn = '';
+  box.csv = () => (items.length ? [header, ...items.map((item, i) => cellsOf(row(item, i)))] : []);
 
   function draw(force = false) {
     const first = Math.max(0, Math.floor(box.scrollTop / rowHeight) - 4);

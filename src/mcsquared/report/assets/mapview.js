@@ -111,7 +111,8 @@ function mapView(args) {
       h('div', { class: 'switch', role: 'group', 'aria-label': 'Zoom' },
         h('button', { type: 'button', 'aria-label': 'Zoom in', onclick: () => map.zoom(1.5) }, '+'),
         h('button', { type: 'button', 'aria-label': 'Zoom out', onclick: () => map.zoom(1 / 1.5) }, '−'),
-        h('button', { type: 'button', onclick: () => map.reset() }, 'reset'))),
+        h('button', { type: 'button', onclick: () => map.reset() }, 'reset')),
+      downloadButtons(map.element, 'Map of groups')),
     h('div', { class: 'map-frame' }, map.element), status, legend);
   showStatus(-1);
   recolour('cluster');

@@ -70,7 +70,7 @@ function searchView(args) {
       const list = virtualList({ rowHeight: 34, label: part.title, row: (item) => hitRow({ ...item, mark: item.mark && item.mark.cloneNode(true) }), open: (item) => { window.location.hash = item.href; } });
       list.element.style.height = `${Math.min(part.items.length, 12) * 34 + 2}px`;
       list.set(part.items);
-      return h('section', { class: 'card' }, h('h3', {}, `${part.title} `, h('span', { class: 'soft' }, part.items.length >= 2000 ? 'first 2,000' : formatInteger(part.items.length))), list.element);
+      return card(h('span', {}, `${part.title} `, h('span', { class: 'soft' }, part.items.length >= 2000 ? 'first 2,000' : formatInteger(part.items.length))), null, list.element);
     }));
   return { element, title: 'Search' };
 }

@@ -74,6 +74,10 @@ class Backend(ABC):
             Number of each slot's cluster in the draw.
         """
 
+    def label_files(self) -> dict[str, NDArray[Any]]:
+        """Return labels and stored draws of all groups if the state does not contain them."""
+        return {}
+
     def draw_globals(self, sweep: Sweep) -> Globals:
         """Draw ψ, the weights and φ, given the counts."""
         return draw_on_host(sweep)

@@ -4,7 +4,7 @@ Draws do not depend on the number of shards: random numbers depend on the positi
 token in the whole corpus, integers can be added in any order, and floats are summed by chunk.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -39,6 +39,11 @@ from mcsquared.state import State
 
 CLUSTER_DTYPE = np.dtype(np.int32)
 TOPIC_DTYPE = DRAW_DTYPE = np.dtype(np.uint16)
+LABEL_DTYPES: dict[str, np.dtype[Any]] = {
+    "clusters": CLUSTER_DTYPE,
+    "topics": TOPIC_DTYPE,
+    "draws": DRAW_DTYPE,
+}
 DIVISION = ("start", "topic", "count", "side")  # arrays of `DividedLabels`, a file each
 MAX_CLUSTER_NUMBER = 2**16 - 1  # largest cluster number in a stored draw
 
@@ -149,6 +154,10 @@ class ShardedBackend(Backend):
         if self.on_disk:
             self.labels.store_draw(number_of_slot)
 
+    def label_files(self) -> dict[str, NDArray[Any]]:
+        """Return the labels and stored draws of all groups, mapped from their files on disk."""
+        return self.labels.mapped() if self.on_disk else {}
+
     def sweep_groups(self, globals_: Globals) -> Sums:
         """Draw the topics and clusters of all groups; return their sums."""
         sums = Sums(**add_sums(vars(part) for part in self.map_shards(sweep_shard, globals_)))
@@ -196,8 +205,8 @@ class DiskLabels:
         self._folder = folder = observations.source.folder
         summary = observations.summary
         self._divided: set[int] = set()  # shards whose clusters are being split and merged
-        self._clusters, self._topics = folder / f"clusters.{chain}", folder / f"topics.{chain}"
-        self._draws = draws_file(folder, chain)
+        self._files = label_paths(folder, chain)
+        self._clusters, self._topics, self._draws = self._files.values()
         self._groups = [
             (int(summary.chunk_start[a]), int(summary.chunk_start[b])) for a, b in chunks
         ]
@@ -208,8 +217,16 @@ class DiskLabels:
 
     def clear(self) -> None:
         """Create empty files."""
-        for path in (self._clusters, self._topics, self._draws):
+        for path in self._files.values():
             path.write_bytes(b"")
+
+    def mapped(self) -> dict[str, NDArray[Any]]:
+        """Return the contents of the files, which later sweeps change."""
+        files = {
+            name: _mapped(path, LABEL_DTYPES[name], path.stat().st_size)
+            for name, path in self._files.items()
+        }
+        return files | {"sample": self._sample}
 
     def __getitem__(self, number: int) -> Labels | DividedLabels:
         """Read the labels of a shard."""
@@ -255,9 +272,27 @@ class DiskLabels:
                 np.minimum(clusters, MAX_CLUSTER_NUMBER).astype(DRAW_DTYPE).tofile(file)
 
 
+def label_paths(folder: Path, chain: int) -> dict[str, Path]:
+    """Return the files of a chain: clusters of groups, topics of tokens, stored draws."""
+    return {name: folder / f"{name}.{chain}" for name in LABEL_DTYPES}
+
+
+def write_label_files(folder: Path, chain: int, labels: Mapping[str, NDArray[Any]]) -> None:
+    """Write the files of a chain that continues; without "draws", no draw is stored."""
+    for name, path in label_paths(folder, chain).items():
+        with path.open("wb") as file:
+            labels.get(name, np.zeros(0, LABEL_DTYPES[name])).tofile(file)
+
+
 def draws_file(folder: Path, chain: int) -> Path:
     """Return the file of the stored draws of a chain."""
-    return folder / f"kept.{chain}"
+    return label_paths(folder, chain)["draws"]
+
+
+def _mapped(path: Path, dtype: np.dtype[Any], n_bytes: int) -> NDArray[Any]:
+    if not n_bytes:  # cannot be mapped
+        return np.zeros(0, dtype)
+    return np.memmap(path, dtype, "r", shape=(n_bytes // dtype.itemsize,))
 
 
 def read_draw(path: Path, n_groups: int, row: int, first: int, last: int) -> NDArray[np.uint16]:
