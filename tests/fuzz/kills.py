@@ -10,48 +10,80 @@ import signal
 import time
 from collections import Counter
 
+import numpy as np
+import pandas as pd
+
+import mcsquared as mc2
 from mcsquared import checkpoint
-from mcsquared.estimator import MC2
+from mcsquared.fitting import disk
 from tests.test_chain import assert_same_draws
 from tests.test_checkpoint import CONDEMNED, KINDS, make_corpus, make_model
 
 SIGNALS_PER_RUN = 15
 EXPECTED = {0, -signal.SIGKILL, -signal.SIGTERM, 143}
+# The same corpus in memory, in shards on disk, and on two Dask workers.
+ON_DISK = [("words", 1, "λ resampled"), ("words", 2, "λ = ∞")]
+WHERE = {"memory": CONDEMNED, "disk": ON_DISK, "workers": ON_DISK[:1]}
+LONGEST = {"memory": 0.4, "disk": 1.5, "workers": 5.0}  # seconds before a signal
 
 
-def run(folder, n_kills, n_terms, report=print):
+def run(folder, n_kills, n_terms, report=print, where="memory"):
     """Send so many SIGKILL and SIGTERM to resumed runs; return how many runs failed."""
     checkpoint.SECONDS_BETWEEN_WRITES = 0.0  # most of the time is spent in writing
     left = [signal.SIGKILL] * n_kills + [signal.SIGTERM] * n_terms
     random.Random(0).shuffle(left)
     failures, number, ends = 0, 0, Counter()
     while left:
-        name, n_chains, sampling = CONDEMNED[number % len(CONDEMNED)]
+        name, n_chains, sampling = WHERE[where][number % len(WHERE[where])]
         number += 1
-        inside = folder / str(number)
-        inside.mkdir()
-        corpus, settings = make_corpus(name), {"n_sweeps": 120, "n_jobs": 2}
-        model = make_model(n_chains, **KINDS[sampling]).set_params(**settings)
-        whole = model.fit(corpus).posterior_
-        resumed = make_model(n_chains, checkpoint=inside / "run", **KINDS[sampling])
+        inside = folder / f"{where}-{number}"
+        (inside / "scratch").mkdir(parents=True)
+        settings = KINDS[sampling] | {"n_sweeps": 120 if where == "memory" else 40, "n_jobs": 2}
+        source = make_corpus(name) if where == "memory" else on_disk(make_corpus(name), inside)
+        whole = make_model(n_chains).set_params(**settings).fit(source).posterior_
+        resumed = make_model(n_chains, checkpoint=inside / "run").set_params(**settings)
         signals = [left.pop() for _ in range(min(SIGNALS_PER_RUN, len(left)))]
-        resumed.set_params(**settings)
-        left += interrupted_run(resumed, corpus, inside / "model", signals, ends)
+        fit = on_two_workers if where == "workers" else mc2.MC2.fit
+
+        def save(fit=fit, resumed=resumed, source=source, path=inside / "model"):
+            fit(resumed, source).save(path)
+
+        left += interrupted_run(save, signals, ends, LONGEST[where])
         try:
-            assert_same_draws(MC2.load(inside / "model").posterior_, whole)
-            names = sorted(path.name for path in inside.iterdir())
-            assert names == ["model", "run"], names
+            assert_same_draws(mc2.MC2.load(inside / "model").posterior_, whole)
+            names = sorted(path.name for path in inside.iterdir() if path.name != "groups")
+            assert names == ["model", "run", "scratch"], names
+            assert not list((inside / "scratch").iterdir())
         except AssertionError as error:
             failures += 1
             report(f"run {number} ({name}, {n_chains} chains, {sampling}): {str(error)[:300]}")
-    report(f"kills: exit codes {dict(ends)} in {number} runs, {failures} failures")
+    report(f"kills, {where}: exit codes {dict(ends)} in {number} runs, {failures} failures")
     return failures
 
 
-def interrupted_run(model, corpus, path, signals, ends):
-    """Fit and save in processes that get a signal each, the last one none; return those unused.
+def on_disk(corpus, folder):
+    """Return the corpus as a folder of Parquet files that is fitted in three shards."""
+    disk.bytes_of = lambda source: 10**18
+    disk.shards_for = lambda observations: 3
+    disk.max_in_memory = lambda source: disk.MAX_SAMPLED
+    (folder / "groups").mkdir()
+    tokens = [np.repeat(row.indices, row.data).astype(str) for row in corpus.content.counts]
+    table = {"tokens": tokens, "year": corpus.contexts["year"].values}
+    pd.DataFrame(table).to_parquet(folder / "groups" / "one.parquet")
+    return mc2.ParquetFolder(folder / "groups", scratch=folder / "scratch")
 
-    ``ends`` counts the exit codes.
+
+def on_two_workers(model, source):
+    import distributed
+
+    with distributed.Client(n_workers=2, processes=False, dashboard_address=None) as client:
+        return mc2.distributed.fit(model, source, client=client)
+
+
+def interrupted_run(save, signals, ends, longest):
+    """Call ``save`` in processes that get a signal each, the last one none; return those unused.
+
+    ``ends`` counts the exit codes. Signals are sent within ``longest`` seconds.
     """
     signals = list(signals)
     while True:
@@ -59,7 +91,7 @@ def interrupted_run(model, corpus, path, signals, ends):
         if not child:
             code = 1
             try:
-                model.fit(corpus).save(path)
+                save()
                 code = 0
             except SystemExit as error:
                 code = error.code
@@ -67,7 +99,7 @@ def interrupted_run(model, corpus, path, signals, ends):
                 os._exit(code)
         sent = None
         if signals:
-            time.sleep(random.uniform(0.0, 0.4))
+            time.sleep(random.uniform(0.0, longest))
             sent = signals.pop()
             os.kill(child, sent)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
