@@ -17,7 +17,6 @@ from mcsquared.arrays import Floats
 from mcsquared.checks import as_seed, check_choice, check_integer, check_jobs, check_positive
 from mcsquared.corpus import Column, Corpus, Vectors, as_corpus
 from mcsquared.errors import InputError
-from mcsquared.estimator import TopicTransformer
 from mcsquared.evaluation.log_likelihood import log_completion, log_left_to_right
 from mcsquared.evaluation.perplexity import PerplexityResult, score_groups
 from mcsquared.families import ConjugateFamily
@@ -25,6 +24,7 @@ from mcsquared.families.numerics import rows_by_label
 from mcsquared.prediction.fold_in import ITERATIONS, Iterations, fold_in_groups
 from mcsquared.prediction.likelihood import safe_log
 from mcsquared.prediction.parameters import ModelParameters
+from mcsquared.transformer import TopicTransformer
 
 ALL_GROUPS = slice(None)
 
