@@ -12,6 +12,7 @@ from mcsquared.errors import InputError
 from mcsquared.families import Poisson
 from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
+from mcsquared.observations.layout import Layout
 from tests.samplers.cases import CASES, every_case
 from tests.samplers.test_user_family import Visits
 
@@ -114,3 +115,17 @@ def test_no_contexts_and_no_content_are_empty_arrays():
     assert observed.values.shape == (0, 1)
     assert observed.dense.values.shape == (3, 0)
     assert {entry.name for entry in fields(observed)} >= {"group_start", "word", "dense", "bags"}
+
+
+def test_words_of_groups_share_the_memory_of_the_corpus():
+    corpus = Corpus(np.random.default_rng(0).poisson(0.7, (20, 12)))
+    observations = observe(corpus, Priors.for_corpus(corpus))
+    given = observations.layout.words_of_group
+    assert np.shares_memory(given.column, corpus.content.counts.indices)
+    alone = Layout(observations.group_start, observations.word, observations.n_words)
+    for name in ("words_of_group", "groups_of_word"):
+        for left, right in zip(
+            getattr(alone, name), getattr(observations.layout, name), strict=True
+        ):
+            np.testing.assert_array_equal(left, right)
+            assert left.dtype == right.dtype

@@ -212,3 +212,14 @@ def test_aligned_room_begins_with_a_cache_line():
     assert [array.shape for array in arrays] == [(3, n) for n in range(1, 9)]
     assert all(array.ctypes.data % 64 == 0 and array.flags.c_contiguous for array in arrays)
     assert aligned(0, 16).shape == (0, 16)
+
+
+def test_a_large_array_has_pages_of_its_own():
+    array = aligned(3, 1 << 18, dtype=np.int32)
+    assert array.dtype == np.int32
+    assert array.shape == (3, 1 << 18)
+    assert array.ctypes.data % 4096 == 0
+    assert array.flags.writeable
+    array[:] = 7
+    assert (array == 7).all()
+    assert not array.flags.owndata
