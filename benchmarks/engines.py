@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mcsquared import Gamma
+from mcsquared.callbacks import STOP_CHAIN
 
 if TYPE_CHECKING:
     from benchmarks.interleave import Clock
@@ -38,16 +39,26 @@ class TimedFit:
 
     Attributes
     ----------
-    seconds : list of float
-        CPU-seconds after each sweep, from the call of ``fit``.
+    seconds : list of list of float
+        CPU-seconds after each sweep of each chain, from the call of ``fit``.
     """
 
     posterior: Posterior
-    seconds: list[float] = field(repr=False)
+    seconds: list[list[float]] = field(repr=False)
 
     def seconds_of(self, draw: ParameterDraw) -> float:
         """Return the CPU-seconds at which a draw was made."""
-        return self.seconds[int(self.posterior.sweep_of_draw[draw.index]) - 1]
+        chain, sweep = self._place(draw)
+        return self.seconds[chain][sweep - 1]
+
+    def is_late(self, draw: ParameterDraw) -> bool:
+        """Return whether a draw is from the second half of the sweeps of its chain."""
+        chain, sweep = self._place(draw)
+        return 2 * sweep > len(self.seconds[chain])
+
+    def _place(self, draw: ParameterDraw) -> tuple[int, int]:
+        chains, sweeps = self.posterior.chain_of_draw, self.posterior.sweep_of_draw
+        return int(chains[draw.index]), int(sweeps[draw.index])
 
     def draws(self) -> list[ParameterDraw]:
         """Return the draws with parameters in order of time."""
@@ -80,17 +91,22 @@ def fit(
     clock: Clock,
     engine: Mapping[str, Any],
     until: float = math.inf,
+    n_chains: int = 1,
     **parameters: Any,
 ) -> TimedFit:
-    """Fit, interleaved with other runs, for ``until`` CPU-seconds or all sweeps."""
-    seconds: list[float] = []
+    """Fit, interleaved with other runs, for ``until`` CPU-seconds or all sweeps.
 
-    def record(_: object) -> bool:
-        seconds.append(clock.tick())
-        return seconds[-1] >= until
+    Several chains, one after the other, have equal shares of the time left after their starts.
+    """
+    seconds: list[list[float]] = [[] for _ in range(n_chains)]
+
+    def record(sweep: Any) -> str | None:
+        seconds[sweep.chain].append(clock.tick())
+        left = (1 - (sweep.chain + 1) / n_chains) * (until - seconds[0][0]) if n_chains > 1 else 0
+        return STOP_CHAIN if seconds[sweep.chain][-1] >= until - left else None
 
     clock.reset()
-    model = estimator(engine, callbacks=[record], **parameters)
+    model = estimator(engine, callbacks=[record], n_chains=n_chains, **parameters)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the bounds are reached on purpose
         model.fit(corpus)

@@ -51,6 +51,8 @@ class Settings:
         Sweeps of the fits whose predictions of contexts are scored.
     start_groups, start_chains, start_sweeps : int
         UN speeches that are clustered from different starts, chains and sweeps of each fit.
+    n_number_sizes, number_starts, number_sweeps : int
+        Simulated corpora with known numbers of clusters and topics, and fits of each.
     letter_starts, identifiable_starts, identifiable_sweeps : int
         Fits of the letters.
     level_starts, level_sweeps : int
@@ -109,6 +111,9 @@ class Settings:
     start_groups: int = 3_000
     start_chains: int = 8
     start_sweeps: int = 100
+    n_number_sizes: int = 3
+    number_starts: int = 10
+    number_sweeps: int = 400
     letter_starts: int = 20
     identifiable_starts: int = 10
     identifiable_sweeps: int = 2_000
@@ -168,6 +173,9 @@ class Settings:
             start_groups=100,
             start_chains=2,
             start_sweeps=10,
+            n_number_sizes=1,
+            number_starts=2,
+            number_sweeps=40,
             letter_starts=2,
             identifiable_starts=1,
             identifiable_sweeps=50,

@@ -17,8 +17,10 @@ from benchmarks.settings import Settings
 from benchmarks.tables import Result, Target
 
 N_DRAWS = 10
+TWO_CHAINS = "no contexts, two chains"
 CONTEXTS: dict[str, dict[str, str]] = {
     "no contexts": {},
+    TWO_CHAINS: {},
     "year": {"year": "gaussian"},
     "authors": {"authors": "bag"},
 }
@@ -45,7 +47,8 @@ def run(settings: Settings) -> Result:
         notes=[
             f"Means over the splits `split(0.1, random_state=s)`, s < {settings.n_splits}. "
             f"Scored with the last draw, and with the mean predictive probability of {N_DRAWS} "
-            "draws evenly spaced over the second half of the time, for peers as well.",
+            "draws evenly spaced over the second half of the time, for peers as well. Two chains "
+            "have half of the time and of the draws each.",
             f"mcsquared has at most {settings.peer_topics[-1]} topics. The best and worst split "
             f"refer to {N_DRAWS} draws.",
         ],
@@ -58,16 +61,14 @@ def _scores(whole: Any, split: int, settings: Settings) -> Scores:
     halves = Halves.of(test, train, split)
     total = settings.split_seconds
     moments = list(np.linspace(total / 2, total, N_DRAWS))
-    runs: dict[str, Any] = {
-        name: partial(_fit, train, settings, contexts) for name, contexts in CONTEXTS.items()
-    }
+    runs: dict[str, Any] = {name: partial(_fit, train, settings, name) for name in CONTEXTS}
     for name, (peer, chosen) in peers.choices(settings, others=()).items():
         runs[name] = partial(_train, peer, chosen, train, moments)
     results = run_interleaved(runs)
     scores: Scores = {}
     for name, result in results.items():
         if not isinstance(result, peers.Training):
-            scores |= _our_scores(name, result, test, halves, split, total)
+            scores |= _our_scores(name, result, test, halves, split)
         elif result.snapshots:
             models = [model for _, model in result.snapshots]
             scores[name] = (
@@ -77,13 +78,14 @@ def _scores(whole: Any, split: int, settings: Settings) -> Scores:
     return scores
 
 
-def _fit(corpus: Any, settings: Settings, contexts: Any, clock: Clock) -> engines.TimedFit:
+def _fit(corpus: Any, settings: Settings, name: str, clock: Clock) -> engines.TimedFit:
     return engines.fit(
         corpus,
         clock,
         engines.ENGINES[engines.FINITE],
         settings.split_seconds,
-        contexts=contexts,
+        n_chains=2 if name == TWO_CHAINS else 1,
+        contexts=CONTEXTS[name],
         n_sweeps=MAX_SWEEPS,
         burn_in=0,
         thin=THIN[engines.FINITE],
@@ -100,10 +102,9 @@ def _train(
 
 
 def _our_scores(
-    name: str, fitted: engines.TimedFit, test: Any, halves: Halves, split: int, total: float
+    name: str, fitted: engines.TimedFit, test: Any, halves: Halves, split: int
 ) -> Scores:
-    late = [draw for draw in fitted.draws() if fitted.seconds_of(draw) >= total / 2]
-    late = late or fitted.draws()
+    late = [draw for draw in fitted.draws() if fitted.is_late(draw)] or fitted.draws()
     chosen = [
         late[d] for d in np.unique(np.linspace(0, len(late) - 1, N_DRAWS).round().astype(int))
     ]

@@ -3,15 +3,18 @@
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from benchmarks.contenders import Collapsed, start_installed
 from benchmarks.contenders.collapsed import TOKEN_STEP
 from benchmarks.corpora import share_of, simulated_corpus
+from benchmarks.engines import TimedFit
 from benchmarks.measure import Timing, run_job
 from benchmarks.plots import draw_curves
 from benchmarks.questions import growth, throughput
+from benchmarks.questions.numbers import Found, Size, is_right
 from benchmarks.settings import Settings
 from benchmarks.tables import Result, Target, format_cell, markdown
 
@@ -132,3 +135,18 @@ def test_figures_have_three_digits() -> None:
 def test_the_median_sweep_is_reported() -> None:
     timing = Timing([3.0, 1.0, 2.0])
     assert (timing.fastest, timing.median, timing.slowest) == (1.0, 2.0, 3.0)
+
+
+def test_draws_of_two_chains_have_their_own_times() -> None:
+    places = SimpleNamespace(chain_of_draw=[0, 0, 1, 1], sweep_of_draw=[2, 4, 1, 2])
+    fitted = TimedFit(places, [[1.0, 2.0, 3.0, 4.0], [5.0, 7.0]])
+    draws = [SimpleNamespace(index=index) for index in range(4)]
+    assert [fitted.seconds_of(draw) for draw in draws] == [2.0, 4.0, 5.0, 7.0]
+    assert [fitted.is_late(draw) for draw in draws] == [False, True, False, True]
+
+
+def test_both_numbers_must_be_within_a_tenth() -> None:
+    size = Size(n_clusters=20, n_topics=30, n_groups=1, tokens_per_group=1)
+    assert is_right(size, Found(clusters=22.0, topics=27.0, nmi=1.0, recovered=0))
+    assert not is_right(size, Found(clusters=20.0, topics=34.0, nmi=1.0, recovered=30))
+    assert not is_right(size, Found(clusters=17.0, topics=30.0, nmi=1.0, recovered=30))
