@@ -215,9 +215,9 @@ def test_aligned_room_begins_with_a_cache_line():
 
 
 def test_a_large_array_has_pages_of_its_own():
-    array = aligned(3, 1 << 18, dtype=np.int32)
+    array = aligned(9, 1 << 18, dtype=np.int32)
     assert array.dtype == np.int32
-    assert array.shape == (3, 1 << 18)
+    assert array.shape == (9, 1 << 18)
     assert array.ctypes.data % 4096 == 0
     assert array.flags.writeable
     array[:] = 7

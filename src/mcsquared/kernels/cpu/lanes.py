@@ -20,7 +20,7 @@ from numpy.typing import DTypeLike, NDArray
 
 N_LANES = 16
 CACHE_LINE = 64  # bytes, the size of sixteen floats
-MIN_PAGES = 1 << 20  # bytes of an array with memory pages of its own
+MIN_PAGES = 1 << 23  # bytes of an array with pages of its own: new pages cost 1 ms per 6 MB
 SEGMENT = 4  # blocks of sixteen that are summed one after another
 
 
