@@ -167,7 +167,7 @@ def test_function_words_are_dropped_by_default_and_reported(sentences):
     [note] = [note for note in corpus.notes if "function words" in note]
     assert note.startswith("10 English function words (")
     assert not any("min_df" in note for note in corpus.notes)
-    assert "stop_words=None keeps them" in note
+    assert "stop_words=None (--stop-words none in mc2 fit) keeps them" in note
     kept = mc2.Corpus.from_texts(sentences, stop_words=None, max_df=1.0)
     assert {"the", "of", "with"} <= set(kept.vocabulary)
     few = mc2.Corpus.from_texts(sentences[:50], max_df=1.0)

@@ -307,7 +307,8 @@ def _content_words(names: Any, frequency: Int64s, notes: list[str]) -> Bools:
     examples = ", ".join(names[np.argsort(-frequency * drop, kind="stable")[:5]])
     notes.append(
         f"{int(drop.sum())} {language.capitalize()} function words ({examples}, ...) were dropped, "
-        f"{frequency[drop].sum() / frequency.sum():.0%} of the tokens; stop_words=None keeps them"
+        f"{frequency[drop].sum() / frequency.sum():.0%} of the tokens; stop_words=None "
+        "(--stop-words none in mc2 fit) keeps them"
     )
     return ~drop
 
