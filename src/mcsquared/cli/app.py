@@ -199,7 +199,7 @@ def fit(
     """
     from mcsquared.callbacks import StopWhenFlat
     from mcsquared.cli import fit as implementation
-    from mcsquared.cli.reading import FileOptions, words_from_options
+    from mcsquared.cli.reading import FileOptions, parse_text_options
     from mcsquared.estimator import MC2
     from mcsquared.storage import check_target, locked
 
@@ -215,9 +215,10 @@ def fit(
         callbacks=(StopWhenFlat(),) if stop_when_flat else (),
         effects=tuple(effect or ()),
     )
-    words = words_from_options(stop_words, min_df, max_df, ngrams, token_pattern, lowercase, keep)
+    given = (stop_words, min_df, max_df, ngrams, token_pattern, lowercase, keep)
+    text_options = parse_text_options(*given)
     options = FileOptions(
-        *(file, text, names, encoding, memory, words, sep, long, tuple(value or ())),
+        *(file, text, names, encoding, memory, text_options, sep, long, tuple(value or ())),
         levels=tuple(level or ()),
         level_contexts=tuple(level_context or ()),
     )

@@ -76,7 +76,7 @@ class FileOptions:
     names: str | None = None  # column of the names of the groups; None: groups are numbered
     encoding: str | None = None  # encoding of a text file; None: detected
     memory: str = "2GB"  # memory limit for a folder
-    words: Mapping[str, Any] = field(default_factory=dict)  # arguments of `Corpus.from_texts`
+    text_options: Mapping[str, Any] = field(default_factory=dict)  # for `Corpus.from_texts`
     separator: str | None = None  # of the fields of a CSV file; None: detected
     group: str | None = None  # column of the groups of a file with one row per token
     value: tuple[str, ...] = ()  # columns of the words or numbers of such a file
@@ -91,7 +91,7 @@ class FileOptions:
     def folder(self, contexts: Any, bags: Mapping[str, str | None]) -> ParquetFolder:
         """Return the folder, without reading it."""
         options: Any = {"bags": bags, "group_names": self.names, "memory": self.memory}
-        return ParquetFolder(self.path, self.text, contexts, **options, **self.words)
+        return ParquetFolder(self.path, self.text, contexts, **options, **self.text_options)
 
     def table(self) -> Table:
         """Read the file."""
@@ -100,7 +100,7 @@ class FileOptions:
         return files.read_table(self.path, encoding=self.encoding, sep=self.separator)
 
 
-def words_from_options(
+def parse_text_options(
     stop_words: str | None,
     min_df: str | None,
     max_df: str | None,
@@ -111,8 +111,8 @@ def words_from_options(
 ) -> dict[str, Any]:
     """Return arguments of `Corpus.from_texts`, given the options of ``mc2 fit``."""
     options = {
-        "min_df": min_df and _document_limit("--min-df", min_df),
-        "max_df": max_df and _document_limit("--max-df", max_df),
+        "min_df": min_df and _document_frequency("--min-df", min_df),
+        "max_df": max_df and _document_frequency("--max-df", max_df),
         "ngrams": ngrams,
         "token_pattern": token_pattern,
         "lowercase": None if lowercase else False,
@@ -122,7 +122,7 @@ def words_from_options(
     return given if stop_words is None else given | {"stop_words": _stop_words(stop_words)}
 
 
-def _document_limit(option: str, text: str) -> int | float:
+def _document_frequency(option: str, text: str) -> int | float:
     """Return a number of texts, or a share: ``5`` or ``0.5``."""
     try:
         return int(text) if text.isdecimal() else float(text)
@@ -162,13 +162,13 @@ def read_for_fit(file: FileOptions, contexts: list[ContextOption]) -> Corpus | P
     if file.text is None and not file.value:
         raise InputError(f"--text must be one of {', '.join(table.columns)}, got none")
     if file.group is None:
-        named: Any = {"group_names": file.names, **file.words}
-        named |= {"levels": list(file.levels), "level_contexts": level_contexts}
-        corpus = Corpus.from_frame(table, file.text, names, bags=bags, **named)
+        options: Any = {"group_names": file.names, **file.text_options}
+        options |= {"levels": list(file.levels), "level_contexts": level_contexts}
+        corpus = Corpus.from_frame(table, file.text, names, bags=bags, **options)
     else:
         value = list(file.value) or None
         corpus = Corpus.from_long(
-            table, file.group, value, file.text, names, bags=bags, **file.words
+            table, file.group, value, file.text, names, bags=bags, **file.text_options
         )
     columns = dict(corpus.contexts)
     for context in contexts:
@@ -243,7 +243,7 @@ def _known_levels(model: MC2, file: FileOptions, table: Table) -> list[str]:
 
 
 def texts_for_model(model: MC2, file: FileOptions, table: Any) -> list[Any] | None:
-    """Return the text of each group, if the table of the file has one row per group."""
+    """Return the text of each group; None without a column of texts that has one row per group."""
     source = model.posterior_.source
     text = file.text or source.get(_TEXT_KEY)
     if text is None or _GROUP_KEY in source:
@@ -257,8 +257,10 @@ def corpora_for_model(model: MC2, file: FileOptions) -> Iterator[Corpus]:
         yield read_for_model(model, file)
         return
     text = file.text or model.posterior_.source.get(_TEXT_KEY)
-    words = model.posterior_.text_options
-    folder = replace(file, text=text, words=words).folder("all", _bag_separators(model))
+    text_options = model.posterior_.text_options
+    folder = replace(file, text=text, text_options=text_options).folder(
+        "all", _bag_separators(model)
+    )
     yield from folder_batches(folder, model.posterior_.vocabulary)
 
 

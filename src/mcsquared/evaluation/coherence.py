@@ -15,8 +15,8 @@ def count_codocuments(counts: sparse.spmatrix, top_words: ArrayLike) -> Int32s:
 
     Parameters
     ----------
-    counts : sparse (n_groups, n_words)
-        Word counts of each group, of which only the signs are used.
+    counts : sparse matrix or array-like (n_groups, n_words)
+        Word counts of each group; it only matters whether they are zero.
     top_words : int (n_topics, n_top)
         Indices of the words of each topic.
 
@@ -56,7 +56,7 @@ def npmi_coherence(codocuments: ArrayLike, n_groups: int) -> Floats:
     codocuments : int (n_topics, n_top, n_top)
         From `count_codocuments`.
     n_groups : int
-        Number of counted groups.
+        Number of groups that were counted.
 
     Returns
     -------
@@ -84,7 +84,13 @@ def npmi_coherence(codocuments: ArrayLike, n_groups: int) -> Floats:
 def diversity(top_words: ArrayLike) -> float:
     """Return the share of distinct words among the top words of all topics, between 0 and 1.
 
-    It is 1 if no two topics share a top word, and 1 / n_topics if all have the same top words.
+    It is 1 if no two topics share a top word, and 1 / n_topics if all have the same top words; NaN
+    without topics.
+
+    Parameters
+    ----------
+    top_words : int (n_topics, n_top)
+        Indices of the words of each topic.
 
     Examples
     --------

@@ -53,7 +53,7 @@ BLOCKED_STEPS: tuple[StepFunction, ...] = (
     resample_concentrations,  # λ, v, η, ε, α
     resample_context_priors,  # g and b of contexts that learn them
     split_and_merge_clusters,  # if λ is finite
-    collapsed_step,  # if λ = ∞ and there are few words: a collapsed sweep
+    collapsed_step,  # if λ = ∞ and there are few tokens: a collapsed sweep
     record_log_joint,  # if λ = ∞
 )
 

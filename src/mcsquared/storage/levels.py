@@ -43,8 +43,11 @@ def unpack_levels(state: State, reader: Reader, observations: Observations, prio
     ):
         prefix = f"level.{i}"
         n_slots, alpha, v = reader.array(f"{prefix}.scalars", np.float64, (3,), 0.0).tolist()
-        if n_slots != int(n_slots) or not 0 < n_slots <= 4096 + 4 * units.n_units:
-            raise ValueError(f"the number of types must be an integer, got {n_slots}")
+        max_slots = 4096 + 4 * units.n_units
+        if n_slots != int(n_slots) or not 0 < n_slots <= max_slots:
+            raise ValueError(
+                f"the number of types must be an integer from 1 to {max_slots}, got {n_slots:g}"
+            )
         _check_concentrations(alpha, v, prior)
         types = reader.array(
             f"{prefix}.type_of_unit", np.int32, (units.n_units,), 0, int(n_slots) - 1
@@ -72,7 +75,7 @@ def _check_concentrations(alpha: float, v: float, prior: LevelPriors | None = No
 
 
 def _check_tables(children: Int32s, orphans: Int32s, tables: Any) -> None:
-    """Raise an error for a number of draws from the root that the children cannot have."""
+    """Raise an error for numbers of tables that the children cannot have."""
     least, most = (children > 0).sum(axis=0) + orphans, children.sum(axis=0) + orphans
     if (tables < least).any() or (tables > most).any():
         raise ModelFileError("the tables of a level do not agree with its units")
@@ -86,14 +89,14 @@ def unpack_shapes(reader: Reader, name: str, n_categories: int) -> Floats:
     return shapes
 
 
-def learned_categories(prior: LevelPriors) -> int:
+def n_learned_categories(prior: LevelPriors) -> int:
     """Return the number of categories of all learned contexts of a level."""
     learned = (f for f in prior.contexts.values() if isinstance(f, Dirichlet) and f.is_learned)
     return sum(family.n_stats for family in learned)
 
 
 def pack_type_draws(prefix: str, draws: Sequence[TypeDraw]) -> Tensors:
-    """Return the types of a kept draw as tensors."""
+    """Return the types of a stored draw as tensors."""
     tensors: Tensors = {}
     for i, draw in enumerate(draws):
         tensors |= {
@@ -118,14 +121,14 @@ def unpack_type_draws(
         _check_concentrations(alpha, v)
         if not len(children) or not children.any(axis=1).all():
             raise ModelFileError(f"the array '{name}.children' has a type without children")
-        shapes = unpack_shapes(reader, f"{name}.shapes", learned_categories(prior))
+        shapes = unpack_shapes(reader, f"{name}.shapes", n_learned_categories(prior))
         found.append(TypeDraw(children, draws, alpha, v, shapes))
         n_below = len(children)
     return tuple(found)
 
 
 def pack_units(units: Sequence[UnitDraws]) -> Tensors:
-    """Return the units of all levels as tensors, but for the columns of their contexts."""
+    """Return the units of all levels as tensors, without the columns of their contexts."""
     tensors: Tensors = {}
     for i, level in enumerate(units):
         tensors |= pack_strings(f"units.{i}.names", level.unit_names)
@@ -135,10 +138,10 @@ def pack_units(units: Sequence[UnitDraws]) -> Tensors:
     return tensors
 
 
-def unpack_unit(
+def unpack_units(
     reader: Reader, i: int, name: str, n_children: int, n_draws: int, priors: Priors
 ) -> dict[str, Any]:
-    """Return the fields of the units of a level, but for their contexts."""
+    """Return the fields of `UnitDraws` of level ``i``, without the contexts of its units."""
     if name not in priors.levels:
         raise ModelFileError(f"the level {name!r} has no priors")
     names = reader.strings(f"units.{i}.names")

@@ -31,7 +31,7 @@ from mcsquared.storage.files import (
     read_file,
     write_file,
 )
-from mcsquared.storage.levels import pack_units, unpack_unit
+from mcsquared.storage.levels import pack_units, unpack_units
 from mcsquared.storage.states import pack_draw, unpack_draw
 
 if TYPE_CHECKING:
@@ -255,7 +255,7 @@ def _units(
     found: list[UnitDraws] = []
     n_children = n_groups
     for i, entry in enumerate(listed):
-        given = unpack_unit(reader, i, entry["name"], n_children, n_draws, priors)
+        given = unpack_units(reader, i, entry["name"], n_children, n_draws, priors)
         n_children = len(given["unit_names"])
         families, prefix = priors.levels[entry["name"]].contexts, f"units.{i}.context"
         contexts = unpack_columns(reader, prefix, entry["contexts"], families, n_children)

@@ -39,8 +39,8 @@ def parents_of(task: GroupTask) -> Parents:
     return task.observations.parents
 
 
-def single_rows(globals_: Globals) -> ParentRows:
-    """Return λ τ of all parents, and the weights of effects, as float32."""
+def float32_rows(globals_: Globals) -> ParentRows:
+    """Return `rows_given` of the globals."""
     assert globals_.effects is not None
     return rows_given(globals_.lam, globals_.weights.log_shares, globals_.effects)
 
@@ -56,7 +56,7 @@ def rows_given(lam: float, log_shares: Floats, effects: EffectDraw) -> ParentRow
     )
 
 
-def double_rows(globals_: Globals) -> ParentRows:
+def float64_rows(globals_: Globals) -> ParentRows:
     """Return τ of all parents, without λ, and the weights of effects, as float64."""
     assert globals_.effects is not None
     given = rows_of_values(globals_.effects)
@@ -71,9 +71,9 @@ def rows_of_values(effects: EffectDraw) -> ParentRows:
 
 
 def draw_word_topics(task: GroupTask, max_slots: int) -> None:
-    """Draw the topics of all words; ``max_slots`` is the largest number of the fast kernel."""
+    """Draw the topics of all words; the fast kernel takes at most ``max_slots`` topic slots."""
     observations, labels, globals_, threads = task
-    layout, parents, given = observations.layout, parents_of(task), single_rows(globals_)
+    layout, parents, given = observations.layout, parents_of(task), float32_rows(globals_)
     n_slots, psi = given.base.shape[1], globals_.content.reshape(-1)
     blocks, rows = (0,) * (n_slots // N_LANES), np.zeros(observations.n_groups, np.int32)
     tokens = (observations.groups, observations.word)
@@ -86,7 +86,9 @@ def draw_word_topics(task: GroupTask, max_slots: int) -> None:
             return
         rows[chosen] = np.arange(len(chosen))
         part, weights = np.array([0, len(chosen)]), (base, psi, blocks)
-        sweep_tokens(0, 1, part, chosen, *tokens, *weights, globals_.key, rows, labels[1])
+        sweep_tokens(
+            0, 1, part, chosen, *tokens, *weights, globals_.key, rows, labels.topic_of_token
+        )
 
     def visit(first: int, last: int) -> None:
         begin, end = layout.order_start[first], layout.order_start[last]
@@ -103,9 +105,9 @@ def draw_word_topics(task: GroupTask, max_slots: int) -> None:
 def draw_vector_topics_by_chunk(
     task: GroupTask, tokens: VectorTokens, first: int, last: int
 ) -> NDArray[np.float64]:
-    """Draw the topics of tokens that are not words; return their statistics by chunk and topic."""
+    """Draw the topics of vectors; return their statistics by chunk and topic, see `Sums`."""
     observations, labels, globals_, _ = task
-    parents, given, n_slots = parents_of(task), double_rows(globals_), globals_.slots[1]
+    parents, given, n_slots = parents_of(task), float64_rows(globals_), globals_.slots[1]
     statistics = np.zeros((last - first, n_slots, observations.n_content_statistics))
     rows = np.zeros(observations.n_groups, np.int32)
     for chunk in range(first, last):
@@ -128,9 +130,11 @@ def resample_groups(task: GroupTask) -> dict[str, Any]:
     """Draw z_j and the tables of every group given its topics; return fields of `Sums`."""
     globals_, order = task.globals, GroupOrder(task)
     likelihood = np.zeros(len(order.groups.chunk_start) - 1)
-    scores = (globals_.weights.log_cluster_weights, order.contexts)
-    given, parameters = single_rows(globals_), (globals_.lam, globals_.key)
-    sums = sum_groups(task, order, True, given, *parameters, scores, likelihood)
+    cluster_terms = (globals_.weights.log_cluster_weights, order.contexts)
+    given, parameters = float32_rows(globals_), (globals_.lam, globals_.key)
+    sums = draw_clusters_and_tables(
+        task, order, True, given, *parameters, cluster_terms, likelihood
+    )
     return {**sums, "topic_log_likelihood": likelihood}
 
 
@@ -143,8 +147,8 @@ class TablesGiven(NamedTuple):
     key: Key
 
 
-class AllAtOnce(NamedTuple):
-    """The order of groups whose clusters are given: all chunks at once."""
+class GivenClusters(NamedTuple):
+    """The counterpart of `GroupOrder` for groups whose clusters are given: all chunks at once."""
 
     groups: Groups
     threads: ThreadPool
@@ -158,27 +162,33 @@ def redraw_tables(
     observations: Observations, labels: Labels, given: TablesGiven, threads: ThreadPool
 ) -> tuple[Labels, dict[str, Any]]:
     """Draw the tables of all groups given their clusters and topics; return sums over groups."""
-    order, natural = AllAtOnce(observations.groups, threads), np.zeros((0, 0))
-    parameters = ContextParameters(natural, np.zeros((0, 0), np.float32), natural)
-    contexts = GivenContexts(observations.dense, observations.bags, parameters)
-    scores = (np.zeros(len(given.log_shares)), contexts)
+    order, natural = GivenClusters(observations.groups, threads), np.zeros((0, 0))
+    no_parameters = ContextParameters(natural, np.zeros((0, 0), np.float32), natural)
+    contexts = GivenContexts(observations.dense, observations.bags, no_parameters)
+    cluster_terms = (np.zeros(len(given.log_shares)), contexts)
     rows = rows_given(given.lam, given.log_shares, given.effects)
     task = GroupTask(observations, labels, None, threads)  # type: ignore[arg-type]
     likelihood = np.zeros(len(observations.layout.chunk_start) - 1)
-    return labels, sum_groups(task, order, False, rows, given.lam, given.key, scores, likelihood)
+    parameters = (given.lam, given.key)
+    return labels, draw_clusters_and_tables(
+        task, order, False, rows, *parameters, cluster_terms, likelihood
+    )
 
 
-def sum_groups(
+def draw_clusters_and_tables(
     task: GroupTask,
-    order: GroupOrder | AllAtOnce,
+    order: GroupOrder | GivenClusters,
     draws_clusters: bool,
     given: ParentRows,
     lam: float,
     key: Key,
-    scores: tuple[Any, ...],
+    cluster_terms: tuple[Any, ...],
     likelihood: Floats,
 ) -> dict[str, Any]:
-    """Draw clusters, unless they are given, and tables; return their sums over groups."""
+    """Draw clusters, unless they are given, and tables; return their sums over groups.
+
+    ``cluster_terms`` are the log-weights of the clusters and the contexts of the groups.
+    """
     labels, parents = task.labels, parents_of(task)
     tokens = (order.groups, labels.topic_of_token, lam, np.ascontiguousarray(given.base.T))
     rows = (parents, given, draws_clusters)
@@ -192,10 +202,10 @@ def sum_groups(
         tables = (in_cluster, of_values, by_pattern)
         out = (labels.cluster_of_group, topics, tables, likelihood)
         for part in order.parts(first, last):
-            resample_groups_with_effects(*part, *tokens, *rows, *scores, key, *out)
+            resample_groups_with_effects(*part, *tokens, *rows, *cluster_terms, key, *out)
         return topics, *tables
 
-    # One share per thread: the tables of values may be large.
+    # One part per thread: the tables of values may be large.
     n_chunks = len(task.observations.layout.chunk_start) - 1
     work = 10.0 * task.observations.n_tokens
     parts = order.threads.map(n_chunks, assign, n_parts=1, work=work)

@@ -1,4 +1,4 @@
-"""Functions on groups that have units above them: their likelihoods, and sums by parent."""
+"""Messages of groups to the units above them: their log-likelihoods by type, summed by parent."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -22,10 +22,10 @@ from mcsquared.samplers.content.words import tabulate_words
 from mcsquared.samplers.threads import ThreadPool
 from mcsquared.samplers.types import Globals, GroupTask, Labels
 
-GROUPS_AT_ONCE = 1024  # whose likelihoods are in memory
+GROUPS_AT_ONCE = 1024  # groups whose likelihoods are in memory at a time, per thread
 
 # Writes the log-likelihood of groups first:last in every cluster.
-Score = Callable[[int, int, Floats], None]
+ScoreFunction = Callable[[int, int, Floats], None]
 
 
 class TypeRows(NamedTuple):
@@ -53,7 +53,7 @@ def send_messages(
     rows = np.ascontiguousarray(np.exp(log_rows).T)
     chunk_start, n_clusters = observations.layout.chunk_start, globals_.slots[0]
 
-    def send(score: Score, first_chunk: int, last_chunk: int) -> Any:
+    def send(score: ScoreFunction, first_chunk: int, last_chunk: int) -> Any:
         messages = np.zeros((n_units, len(log_rows)), np.int64)
         first, end = int(chunk_start[first_chunk]), int(chunk_start[last_chunk])
         while first < end:
@@ -70,8 +70,8 @@ def send_messages(
     return labels, found | {"messages": messages}
 
 
-def scorers(task: GroupTask) -> Iterator[tuple[int, int, Score]]:
-    """Yield chunks of groups, ``first`` and ``last``, with the `Score` of their groups."""
+def scorers(task: GroupTask) -> Iterator[tuple[int, int, ScoreFunction]]:
+    """Yield ranges of chunks, ``first`` and ``last``, with the `ScoreFunction` of their groups."""
     observations, labels, globals_, _ = task
     n_chunks = len(observations.layout.chunk_start) - 1
     contexts = GroupOrder(task).contexts

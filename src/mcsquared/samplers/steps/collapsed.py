@@ -41,7 +41,7 @@ TOKENS_AT_ONCE = 4096
 
 
 def is_collapsed_step_due(sweep: Sweep) -> bool:
-    """Return whether a collapsed sweep follows this one: λ = ∞, few words, and due now.
+    """Return whether a collapsed sweep follows this one: λ = ∞, few tokens, and due now.
 
     With levels above groups there is none: its clusters are drawn without them.
     """
