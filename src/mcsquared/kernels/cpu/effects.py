@@ -27,8 +27,8 @@ from mcsquared.kernels.rng import Step, uniform_of
 F = np.float32
 CLUSTERS, TOPICS = int(Step.CLUSTERS), int(Step.TOPICS)
 GROUP_TABLES, TABLE_PARENTS = int(Step.GROUP_TABLES), int(Step.TABLE_PARENTS)
-MAX_FAST_BASE = 1024.0  # of λ: beyond it, differences of float32 logarithms are imprecise
-N_FACTORS = 4  # of a rising factorial, multiplied; Stirling's formula has the others
+MAX_FAST_LAM = 1024.0  # beyond it, differences of float32 logarithms are imprecise
+N_FACTORS = 4  # of a rising factorial that are multiplied; Stirling's formula gives the others
 
 
 class Parents(NamedTuple):
@@ -42,10 +42,10 @@ class Parents(NamedTuple):
 
 
 class ParentRows(NamedTuple):
-    """Topic weights of the parents, times λ, and the weights of effects."""
+    """Topic weights of the parents, in some uses times λ, and the weights of effects."""
 
-    base: np.ndarray  # (cluster slots, topic slots): λ τ_k
-    rows: np.ndarray  # (values, topic slots): λ τ_s
+    base: np.ndarray  # (cluster slots, topic slots): τ_k or λ τ_k
+    rows: np.ndarray  # (values, topic slots): τ_s or λ τ_s
     weights: np.ndarray  # (n_effects + 1,): ω
     scales: np.ndarray  # (2^n_effects,): 1 / Σ ω over the parents that a group of the pattern has
 
@@ -111,15 +111,15 @@ def sweep_tokens_of_many_topics(chosen, groups, word, base, factors, key, topic_
 
 
 @njit(cache=True, error_model="numpy")
-def add_log_rising(n, weight, of_topic, rest, lam, log_scores):
-    """Add ln Γ(a + n) − ln Γ(a), a = weight × of_topic[k] + rest, to float32 ``log_scores``."""
-    if lam > MAX_FAST_BASE:
+def add_log_rising(n, weight, base, rest, lam, log_scores):
+    """Add ln Γ(a + n) − ln Γ(a), a = weight × base[k] + rest, to float32 ``log_scores``."""
+    if lam > MAX_FAST_LAM:
         for k in range(log_scores.size):
-            a = max(float(weight * of_topic[k] + rest), 1e-30)
+            a = max(float(weight * base[k] + rest), 1e-30)
             log_scores[k] += float32(log_rising_factorial(a, n))
     elif n <= N_FACTORS:
         for k in range(log_scores.size):
-            a = max(weight * of_topic[k] + rest, F(1e-30))
+            a = max(weight * base[k] + rest, F(1e-30))
             product = a
             product *= a + F(1.0) if n > 1 else F(1.0)
             product *= a + F(2.0) if n > 2 else F(1.0)
@@ -128,18 +128,18 @@ def add_log_rising(n, weight, of_topic, rest, lam, log_scores):
     else:
         n_more = float32(n - N_FACTORS)
         for k in range(log_scores.size):
-            a = max(weight * of_topic[k] + rest, F(1e-30))
+            a = max(weight * base[k] + rest, F(1e-30))
             product = a * (a + F(1.0)) * (a + F(2.0)) * (a + F(3.0))
             x, y = a + F(4.0), a + float32(n)
-            one_x, one_y = F(1.0) / x, F(1.0) / y
-            value = n_more * log32(x) + (y - F(0.5)) * log32(y * one_x) - n_more
-            value += one_y * (F(1.0 / 12) - one_y * one_y * F(1.0 / 360))
-            value -= one_x * (F(1.0 / 12) - one_x * one_x * F(1.0 / 360))
+            inverse_x, inverse_y = F(1.0) / x, F(1.0) / y
+            value = n_more * log32(x) + (y - F(0.5)) * log32(y * inverse_x) - n_more
+            value += inverse_y * (F(1.0 / 12) - inverse_y * inverse_y * F(1.0 / 360))
+            value -= inverse_x * (F(1.0 / 12) - inverse_x * inverse_x * F(1.0 / 360))
             log_scores[k] += value + log32(product)
 
 
 @njit(cache=True, error_model="numpy")
-def rest_of_topics(j, topics, n_topics, parents, given, rest):
+def fill_rest(j, topics, n_topics, parents, given, rest):
     """Write the part of λ b_j that does not depend on the cluster, for the group's topics."""
     scale = given.scales[parents.pattern[j]]
     for t in range(n_topics):
@@ -152,7 +152,7 @@ def rest_of_topics(j, topics, n_topics, parents, given, rest):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def rest_of_entries(lam, entries, parents, given, weight, rest):
+def fill_rest_of_entries(lam, entries, parents, given, weight, rest):
     """Write λ w_j0 of every group, and λ Σ_s w_js τ_sm of its topics, to ``weight`` and ``rest``.
 
     Parameters
@@ -188,16 +188,16 @@ def divide_tables(j, z, m, n, uniforms, used, parents, given, in_cluster, of_val
             * given.rows[parents.row[e], m]
         )
     for i in range(n):
-        left = uniforms[used + i] * total - cluster
+        remaining = uniforms[used + i] * total - cluster
         chosen = -1
-        if left >= F(0.0):
+        if remaining >= F(0.0):
             for e in range(first, last):
                 w = given.weights[parents.effect[e]] * scale * parents.share[e]
                 part = w * given.rows[parents.row[e], m]
                 if part > F(0.0):
                     chosen = e  # the last possible one, should rounding pass all of them
-                    left -= part
-                    if left < F(0.0):
+                    remaining -= part
+                    if remaining < F(0.0):
                         break
         if chosen < 0:
             in_cluster[m] += 1
@@ -216,18 +216,30 @@ def count_tables(n, a, uniforms, first):
 
 @njit(cache=True, error_model="numpy")
 def add_divided_tables(
-    j, z, topics, counts, n_topics, rest, groups, key, uniforms, others, parents, given, tables
+    j,
+    z,
+    topics,
+    counts,
+    n_topics,
+    rest,
+    groups,
+    key,
+    uniforms,
+    parent_uniforms,
+    parents,
+    given,
+    tables,
 ):
     """Draw the tables of a group, add them to those of its parents; return their number."""
     in_cluster, of_values, _ = tables
     w = given.weights[0] * given.scales[parents.pattern[j]]
     fill_group_uniforms(j, groups, key, GROUP_TABLES, uniforms)
-    fill_group_uniforms(j, groups, key, TABLE_PARENTS, others)
+    fill_group_uniforms(j, groups, key, TABLE_PARENTS, parent_uniforms)
     first = total = 0
     for t in range(n_topics):
         m = topics[t]
         n = count_tables(counts[t], w * given.base[z, m] + rest[t], uniforms, first)
-        divide_tables(j, z, m, n, others, total, parents, given, in_cluster[z], of_values)
+        divide_tables(j, z, m, n, parent_uniforms, total, parents, given, in_cluster[z], of_values)
         first += counts[t]
         total += n
     return total
@@ -277,19 +289,20 @@ def resample_groups_with_effects(
     scores, log_scores = np.empty(n_cluster_slots), np.empty(n_cluster_slots, np.float32)
     statistics = np.empty(dense.stat_start[-1])
     count, rest = np.zeros(n_slots, np.int64), np.empty(n_slots, np.float32)
-    uniforms, others = empty_uniforms(groups), empty_uniforms(groups)
+    uniforms, parent_uniforms = empty_uniforms(groups), empty_uniforms(groups)
     topics, counts = np.empty(n_slots, np.int64), np.empty(n_slots, np.int64)
     for chunk in range(first_chunk, last_chunk):
         total = 0.0
         for j in range(groups.chunk_start[chunk], groups.chunk_start[chunk + 1]):
             n_topics = list_topics(j, groups, topic_of_token, count, topics, counts)
-            rest_of_topics(j, topics, n_topics, parents, given, rest)
+            fill_rest(j, topics, n_topics, parents, given, rest)
             z = np.int64(cluster_of_group[j])
             if draws_clusters:
                 w = given.weights[0] * given.scales[parents.pattern[j]]
                 log_scores[:] = F(0.0)
                 for t in range(n_topics):
-                    add_log_rising(counts[t], w, base_by_topic[topics[t]], rest[t], lam, log_scores)
+                    base = base_by_topic[topics[t]]
+                    add_log_rising(counts[t], w, base, rest[t], lam, log_scores)
                 for k in range(n_cluster_slots):
                     scores[k] = log_weights[k] + log_scores[k]
                 add_context_scores(j, dense, bags, parameters, statistics, scores)
@@ -307,7 +320,7 @@ def resample_groups_with_effects(
                 groups,
                 key,
                 uniforms,
-                others,
+                parent_uniforms,
                 parents,
                 given,
                 tables,

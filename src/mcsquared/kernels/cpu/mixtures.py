@@ -1,8 +1,8 @@
 """Clusters of groups of words when all groups of a cluster share one mixture (λ = ∞).
 
 Topics are summed out. With P = τψ, log p(z_j = k) = log π_k + contexts + Σ_w n_jw log P_kw, the
-product of a sparse row and a dense matrix. From log P its mean over the clusters is subtracted:
-only differences between clusters matter, and smaller numbers have smaller rounding errors.
+product of a sparse row and a dense matrix. The mean of log P over the clusters is subtracted: only
+differences between clusters matter, and smaller numbers have smaller rounding errors.
 """
 
 import numpy as np
@@ -32,6 +32,7 @@ def tabulate_log_mixtures(first_word, last_word, weights, shares, log_mixtures, 
     shares : float32 (topic slots × cluster slots,)
         τ_km divided by the sum of the variates of topic m.
     log_mixtures : float32 (n_words, cluster slots)
+        Output.
     means : float32 (n_words,)
         Output: the means that were subtracted.
     """
@@ -72,7 +73,10 @@ def tabulate_mixtures(first_word, last_word, weights, shares, mixtures):
 
 @njit(cache=True, error_model="numpy")
 def multiply_four(w, n, weights, shares, n_slots, n_cluster_slots, sums):
-    """Multiply the rows of n words by ``shares``; if n < 4, the last row is repeated."""
+    """Write the rows of n words times ``shares`` to ``sums`` (4 × cluster slots,).
+
+    If n < 4, the last row is repeated.
+    """
     row0, row1 = w * n_slots, (w + min(1, n - 1)) * n_slots
     row2, row3 = (w + min(2, n - 1)) * n_slots, (w + min(3, n - 1)) * n_slots
     for k in range(0, n_cluster_slots, N_LANES):

@@ -111,21 +111,21 @@ def prepare_gaussian(parameters, stats, prepared):
 
 @njit(cache=True, error_model="numpy")
 def prepare_multivariate_gaussian(parameters, stats, prepared):
-    """Write a multivariate-t predictive: constants, mean, Cholesky factor of the scale."""
+    """Write a multivariate-t predictive: constants, mean, scratch, Cholesky factor of the scale."""
     d = int(parameters[0])
     strength0, degrees0 = parameters[1], parameters[2]
     mean0, scale0 = parameters[3 : 3 + d], parameters[3 + d :]
     n = stats[0]
     strength, degrees = strength0 + n, degrees0 + n
     factor = prepared[3 + 2 * d :]
-    shrink = strength0 * n / strength
+    shrinkage = strength0 * n / strength
     for a in range(d):
         prepared[3 + a] = (strength0 * mean0[a] + stats[1 + a]) / strength
         for b in range(a + 1):
             value = scale0[a * d + b]
             if n > 0:
                 value += stats[1 + d + a * d + b] - stats[1 + a] * stats[1 + b] / n
-                value += shrink * (stats[1 + a] / n - mean0[a]) * (stats[1 + b] / n - mean0[b])
+                value += shrinkage * (stats[1 + a] / n - mean0[a]) * (stats[1 + b] / n - mean0[b])
             factor[a * d + b] = value
     log_determinant = cholesky(factor, d)
     prepared[0] = (

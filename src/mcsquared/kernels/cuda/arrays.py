@@ -123,7 +123,7 @@ def count_contexts(
     bag_start,
     category,
     count,
-    groups,
+    groups_in_cluster,
     sums,
     categories,
     totals,
@@ -137,23 +137,24 @@ def count_contexts(
         Each statistic is multiplied by its scale and rounded before it is added.
     bag_start, category, count
         See `mcsquared.kernels.cuda.clusters.add_context_scores`.
-    groups : int32 (cluster slots,)
+    groups_in_cluster : int32 (cluster slots,)
         Updated by addition, as are ``sums`` int64 (cluster slots × n_statistics,), ``categories``
         int32 (categories × cluster slots,) and ``totals`` int64 (cluster slots × bags,).
     """
     j = int64(cuda.grid(1))
     if j >= n_groups:
         return
-    k, n_statistics, n_bags = cluster_of_group[j], scales.size, bag_start.shape[0]
-    cuda.atomic.add(groups, k, int32(1))
+    k, n_slots = cluster_of_group[j], groups_in_cluster.size
+    n_statistics, n_bags = scales.size, bag_start.shape[0]
+    cuda.atomic.add(groups_in_cluster, k, int32(1))
     for s in range(n_statistics):
         value = statistics[j, s]
         if value != 0.0:
-            whole = int64(math.floor(value * scales[s] + 0.5))
-            cuda.atomic.add(sums, k * n_statistics + s, whole)
+            rounded = int64(math.floor(value * scales[s] + 0.5))
+            cuda.atomic.add(sums, k * n_statistics + s, rounded)
     for c in range(n_bags):
         for e in range(bag_start[c, j], bag_start[c, j + 1]):
-            cuda.atomic.add(categories, int64(category[e]) * groups.size + k, count[e])
+            cuda.atomic.add(categories, int64(category[e]) * n_slots + k, count[e])
             cuda.atomic.add(totals, k * n_bags + c, int64(count[e]))
 
 
@@ -177,7 +178,11 @@ def normalise_log_columns(n_columns, first, last, values):
 
 @one_warp_each()
 def draw_log_shares(n_cluster_slots, prior, counts, seed, chain, sweep, out):
-    """Draw log τ_k with τ_k ~ Dir(prior + counts_k) for all clusters."""
+    """Draw log τ_k with τ_k ~ Dir(prior + counts_k) for all clusters.
+
+    ``prior`` is float64 (topic slots,); ``counts``, integers, and ``out``, float64, are (cluster
+    slots × topic slots,).
+    """
     thread, k, n_slots = thread_of_warp(), warp_of_grid(), prior.size
     if k >= n_cluster_slots:
         return
@@ -201,7 +206,11 @@ def draw_log_shares(n_cluster_slots, prior, counts, seed, chain, sweep, out):
 
 @one_thread_each()
 def draw_table_counts(n_cells, customers, concentration, seed, chain, sweep, tables):
-    """Draw numbers of tables, q_km ~ CRT(c_km, a_m), for every cell."""
+    """Draw numbers of tables, q_km ~ CRT(c_km, a_m), for every cell.
+
+    ``customers`` and ``tables``, integers, are (cluster slots × topic slots,), and
+    ``concentration``, float64, is (topic slots,).
+    """
     cell = int64(cuda.grid(1))
     if cell < n_cells:
         k, m = cell // concentration.size, cell % concentration.size

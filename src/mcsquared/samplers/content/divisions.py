@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mcsquared.arrays import Floats, Int32s, Int64s
-from mcsquared.kernels.cpu.effects import ParentRows, rest_of_entries
+from mcsquared.kernels.cpu.effects import ParentRows, fill_rest_of_entries
 from mcsquared.kernels.cpu.split_merge import (
     GroupBases,
     Launch,
@@ -156,7 +156,7 @@ def bases_of_groups(
     if given.effects is None or parents is None:
         return GroupBases(lam, np.zeros(0), np.zeros(0))
     bases = GroupBases(lam, np.zeros(observations.n_groups), np.zeros(len(labels.rows.column)))
-    rest_of_entries(lam, labels.rows, parents, given.effects, bases.weight, bases.rest)
+    fill_rest_of_entries(lam, labels.rows, parents, given.effects, bases.weight, bases.rest)
     return bases
 
 
