@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-# Nanoseconds to start a thread and hand it its shares, most of them holding the GIL. The speed-ups
-# of NIPS and the UN speeches with 8 and 16 threads imply 70,000 to 130,000.
+# Nanoseconds to start a thread and hand it its shares, most of them holding the GIL: an estimate
+# from the speed-ups of NIPS (λ = ∞) with 8 and 16 threads.
 THREAD_COST = 100_000.0
 GUIDED = 2  # guided scheduling: a share is 1 / (2 n_threads) of the remaining chunks,
 FINEST = 256  # but at least 1 / 256 of all chunks
