@@ -44,6 +44,7 @@ def nothing_writable(tmp_path, monkeypatch):
     """Neither the package nor the home folder nor temporary folders: a file is in their place."""
     file = tmp_path / "file"
     file.touch()
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # or Python makes __pycache__
     monkeypatch.setenv("HOME", str(file))
     monkeypatch.setenv("XDG_CACHE_HOME", str(file / "cache"))
     monkeypatch.setattr(caching.tempfile, "gettempdir", lambda: str(file))
