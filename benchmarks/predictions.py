@@ -82,7 +82,7 @@ def seconds_on_cluster(
     ----------
     workers : int
     cores : int
-        Cores of each worker; the current implementation uses one.
+        Cores of each worker.
     client : int
         Cores of the client.
     """
@@ -263,7 +263,7 @@ def _predictions(costs: Mapping[str, Costs], devices: Mapping[str, Device]) -> l
             yield what, *_for_all_corpora(lambda e, s, n=cores: seconds_on_cores(costs[e], s, n))
         for what, workers, cores in (
             ("16 × 64 cores, one worker per core", 1024, 1),
-            ("16 × 64 cores, one worker per machine (not implemented)", 16, 64),
+            ("16 × 64 cores, one worker per machine", 16, 64),
         ):
             yield (
                 what,

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import mcsquared as mc2
 from mcsquared.cli.app import app
-from mcsquared.distributed import DaskBackend
+from mcsquared.distributed import DaskBackend, backend
 from mcsquared.errors import InputError
 from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
@@ -32,18 +32,29 @@ SCHEDULE |= {"random_state": 3, "progress": False}
 
 @pytest.fixture(autouse=True)
 def short_launches(monkeypatch):
-    """Fewer calls of each worker or passes over the shards in every sweep."""
+    """Fewer calls of each worker or passes over the shards in every sweep; a chain as a tree."""
+    monkeypatch.setattr(backend, "FAN_OUT", 1)
+    monkeypatch.setattr(backend, "SECONDS_BETWEEN_CHECKS", 0.5)
     monkeypatch.setattr("mcsquared.samplers.steps.split_merge.MAX_SCANS", 2)
     monkeypatch.setattr("mcsquared.samplers.steps.split_merge.NEWTON_STEPS", 1)
 
 
+def client_of(**options):
+    options |= {"n_workers": 3, "dashboard_address": None, "memory_limit": 0}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
 @pytest.fixture(scope="module")
 def client():
-    cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0
-    )
-    with cluster, distributed.Client(cluster) as client:
-        yield client
+    """Workers in this process, which start at once; they send and receive what others do."""
+    yield from client_of(processes=False, protocol="tcp", threads_per_worker=2)
+
+
+@pytest.fixture(scope="module")
+def processes():
+    """Workers that can be killed."""
+    yield from client_of(threads_per_worker=1)
 
 
 def words():
@@ -61,7 +72,7 @@ def schools():
 
 @pytest.mark.parametrize("lam", [np.inf, mc2.Gamma(1, 0.1)], ids=["shared", "varying"])
 @pytest.mark.parametrize("content", ["auto", DrawnVisits()], ids=["content", "own content"])
-def test_two_workers_draw_what_one_process_draws_with_own_families(content, lam, client):
+def test_workers_draw_what_one_process_draws_with_own_families(content, lam, client):
     rng = np.random.default_rng(0)
     visits = [rng.poisson(1 + 5 * (j % 3), (5 + j % 4, 1)).astype(float) for j in range(40)]
     corpus = mc2.Corpus(visits, {"load": rng.gamma(2.0, 1.0, 40), "year": rng.normal(size=40)})
@@ -73,13 +84,13 @@ def test_two_workers_draw_what_one_process_draws_with_own_families(content, lam,
 
 @pytest.mark.parametrize("lam", [np.inf, mc2.Gamma(1, 0.1)], ids=["shared", "varying"])
 @pytest.mark.parametrize("corpus", [words, schools])
-def test_two_workers_draw_what_one_process_draws(corpus, lam, client):
+def test_workers_draw_what_one_process_draws(corpus, lam, client):
     alone = mc2.MC2(lam=lam, **SCHEDULE).fit(corpus())
     together = mc2.distributed.fit(mc2.MC2(lam=lam, **SCHEDULE), corpus(), client=client)
     assert_same_draws(together.posterior_, alone.posterior_)
 
 
-def test_two_workers_draw_what_one_process_draws_with_effects(client):
+def test_workers_draw_what_one_process_draws_with_effects(client):
     alone = mc2.MC2(effects=["kind", "intake"], **SCHEDULE).fit(schools())
     model = mc2.MC2(effects=["kind", "intake"], **SCHEDULE)
     together = mc2.distributed.fit(model, schools(), client=client)
@@ -89,7 +100,7 @@ def test_two_workers_draw_what_one_process_draws_with_effects(client):
         np.testing.assert_array_equal(draw.effects.weights, other.effects.weights)
 
 
-def test_two_workers_draw_what_one_process_draws_with_levels(client):
+def test_workers_draw_what_one_process_draws_with_levels(client):
     corpus = two_levels_above()
     alone = mc2.MC2(**SCHEDULE).fit(corpus).posterior_
     both = mc2.distributed.fit(mc2.MC2(**SCHEDULE), corpus, client=client).posterior_
@@ -99,7 +110,7 @@ def test_two_workers_draw_what_one_process_draws_with_levels(client):
         np.testing.assert_array_equal(units.trace, same.trace)
 
 
-def test_stages_on_two_workers_draw_what_one_process_draws(client, monkeypatch):
+def test_stages_on_workers_draw_what_one_process_draws(client, monkeypatch):
     monkeypatch.setattr("mcsquared.schedule.FIRST_STAGE", 6)
     monkeypatch.setattr("mcsquared.fitting.checks.MAX_SWEEPS", 24)
     options = {"n_sweeps": "auto", "n_chains": 2, "random_state": 3, "progress": False}
@@ -111,7 +122,7 @@ def test_stages_on_two_workers_draw_what_one_process_draws(client, monkeypatch):
 
 
 class LoseAWorker:
-    """Kill a worker of the cluster, once, in the middle of a run."""
+    """Kill a worker of the cluster that adds and forwards, once, in the middle of a run."""
 
     def __init__(self, client, at):
         self.client, self.at, self.lost = client, at, None
@@ -119,23 +130,23 @@ class LoseAWorker:
     def __call__(self, info):
         if info.sweep == self.at and self.lost is None:
             pids = self.client.run(os.getpid)
-            self.lost = next(iter(pids.values()))
+            self.lost = pids[sorted(pids)[1]]
             os.kill(self.lost, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("lam", [np.inf, mc2.Gamma(1, 0.1)], ids=["shared", "varying"])
-def test_a_worker_that_is_lost_changes_nothing(lam, client):
+def test_an_inner_node_that_is_lost_changes_nothing(lam, processes):
     alone = mc2.MC2(lam=lam, **SCHEDULE).fit(words())
-    lose = LoseAWorker(client, at=7)
+    lose = LoseAWorker(processes, at=7)
     model = mc2.MC2(lam=lam, callbacks=[lose], **SCHEDULE)
-    together = mc2.distributed.fit(model, words(), client=client)
+    together = mc2.distributed.fit(model, words(), client=processes)
     assert lose.lost is not None
     assert_same_draws(together.posterior_, alone.posterior_)
 
 
 @pytest.mark.parametrize("workers_later", [0, 2])
 def test_while_all_workers_are_lost_this_process_goes_on(workers_later, monkeypatch):
-    monkeypatch.setattr(mc2.distributed, "SECONDS_FOR_NEW_WORKERS", 0.0)
+    monkeypatch.setattr(backend, "SECONDS_FOR_NEW_WORKERS", 0.0)
     alone = mc2.MC2(**SCHEDULE).fit(words())
     cluster = distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0")
     with cluster, distributed.Client(cluster) as client:
@@ -162,7 +173,7 @@ def wait_until(is_so):
 
 def test_a_shard_that_costs_every_worker_ends_the_fit_with_a_sentence(client, monkeypatch):
     monkeypatch.setattr("mcsquared.distributed.DaskBackend._wait", lambda *_: None)
-    with pytest.raises(InputError, match="that held shard 1 of 2: use more workers"):
+    with pytest.raises(InputError, match="that held shard 1 of 3: use more workers"):
         mc2.distributed.fit(mc2.MC2(**SCHEDULE), words(), client=client)
 
 
@@ -180,7 +191,7 @@ def test_nothing_is_left_on_the_workers_after_a_fit(client):
         wait_until(lambda: not any(client.has_what().values()))
     finally:
         gc.enable()
-    assert 0 < max(seen) < 12, "shards and labels of one chain, and what is on its way"
+    assert 0 < max(seen) < 24, "shards and labels of one chain, and what is on its way"
 
 
 def test_bytes_of_a_sweep_do_not_grow_with_the_groups(client):
@@ -195,27 +206,27 @@ def test_bytes_of_a_sweep_do_not_grow_with_the_groups(client):
 
 def bytes_of_a_sweep(corpus, client):
     """Of a sweep whose slots are bounded, so that globals have the same size for all corpora."""
-    _, backend = after_two_sweeps(corpus, DaskBackend, client)
-    return backend.bytes_of_sweep
+    _, made = after_two_sweeps(corpus, DaskBackend, client)
+    return made.bytes_of_sweep
 
 
 def after_two_sweeps(corpus, make, *more):
     priors = Priors.for_corpus(corpus, lam=5.0)
     given = (observe(corpus, priors), priors)
     state = BLOCKED.start(*given, 0, 0, "random", 4, 16, bounds=Bounds(16, 32))
-    backend = make(*given, *more)
-    backend.load_labels(state, Key(0, 0, 0))
+    made = make(*given, *more)
+    made.load_labels(state, Key(0, 0, 0))
     for _ in range(2):
-        BLOCKED.sweep(state, *given, 0, 0, Bounds(16, 32), backend=backend)
-    return state, backend
+        BLOCKED.sweep(state, *given, 0, 0, Bounds(16, 32), backend=made)
+    return state, made
 
 
-def test_clusters_that_were_lost_with_their_worker_are_drawn_again(client):
+def test_clusters_that_were_lost_with_their_worker_are_drawn_again(processes):
     expected, _ = after_two_sweeps(words(), LocalBackend)
-    state, backend = after_two_sweeps(words(), DaskBackend, client)
-    os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+    state, made = after_two_sweeps(words(), DaskBackend, processes)
+    os.kill(next(iter(processes.run(os.getpid).values())), signal.SIGKILL)
     for clusters_only in (True, False):
-        backend.save_labels(state, clusters_only)
+        made.save_labels(state, clusters_only)
         np.testing.assert_array_equal(state.cluster_of_group, expected.cluster_of_group)
     np.testing.assert_array_equal(state.topic_of_token, expected.topic_of_token)
 

@@ -309,7 +309,7 @@ def test_the_command_line_fits_predicts_and_reports_from_a_folder(folder, tmp_pa
 @both
 def test_a_cluster_draws_the_same_from_a_folder(lam, frame, folder, on_disk):
     distributed = pytest.importorskip("distributed")
-    on_disk.setattr("mcsquared.distributed.shards_for", lambda observations: 5)
+    on_disk.setattr("mcsquared.distributed.backend.shards_for", lambda observations: 5)
     alone = mc2.MC2(lam=lam, **SCHEDULE).fit(in_memory(frame))
     with distributed.Client(n_workers=2, processes=False, dashboard_address=None) as client:
         model = mc2.distributed.fit(mc2.MC2(lam=lam, **SCHEDULE), str(folder), client=client)

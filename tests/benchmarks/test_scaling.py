@@ -15,7 +15,7 @@ from benchmarks.settings import Settings
 from benchmarks.sized import Size, sized_corpus
 from benchmarks.steps import timed_steps
 from mcsquared import Priors
-from mcsquared.distributed import _n_bytes
+from mcsquared.distributed.wire import n_bytes_of as _n_bytes
 from mcsquared.observations import observe
 from mcsquared.samplers.backends.sharded import ShardedBackend, sweep_shard
 from mcsquared.samplers.sweep import BLOCKED

@@ -367,7 +367,7 @@ class NPTOTChain:
                 topic_state(state, observations, state.cluster_of_group, state.v, bound),
                 observations.word,
                 state.counts.words_in_topic,
-                float(self._priors.content.concentration),  # type: ignore[attr-defined]
+                self._priors.beta,
                 key,
                 self.times,
             )

@@ -197,6 +197,11 @@ class Priors:
         return [sum(sizes[:i]) for i in range(len(sizes) + 1)]
 
     @property
+    def beta(self) -> float:
+        """Concentration of the words of a topic."""
+        return float(self.content.concentration)  # type: ignore[attr-defined]
+
+    @property
     def n_categories(self) -> int:
         """Number of categories of all contexts."""
         return max((columns.stop for columns in self.category_columns.values()), default=0)

@@ -104,12 +104,12 @@ class Layout:
     @cached_property
     def word_chunk_start(self) -> Int64s:
         """Bounds of chunks of words of about equal cost, int64 (n_chunks + 1,)."""
-        return split_evenly(np.diff(self.word_start) + WORD_COST, N_PARTS, WORD_STEP)
+        return word_chunks(self.word_start)
 
     @cached_property
     def row_chunk_start(self) -> Int64s:
         """Bounds of chunks of equally many words, for steps whose cost per word is constant."""
-        return split_evenly(np.ones(self.n_words, np.int64), N_CHUNKS, WORD_STEP)
+        return row_chunks(self.n_words)
 
     @cached_property
     def words_of_group(self) -> Entries:
@@ -138,6 +138,16 @@ class Layout:
         order = np.empty(len(self.word), np.int32)
         sort_by_word(self.word, self.word_start[:-1].copy(), order)
         return order
+
+
+def word_chunks(word_start: Int64s) -> Int64s:
+    """Return bounds of chunks of words of about equal cost, int64 (n_chunks + 1,)."""
+    return split_evenly(np.diff(word_start) + WORD_COST, N_PARTS, WORD_STEP)
+
+
+def row_chunks(n_words: int) -> Int64s:
+    """Return bounds of chunks of equally many words, int64 (n_chunks + 1,)."""
+    return split_evenly(np.ones(n_words, np.int64), N_CHUNKS, WORD_STEP)
 
 
 def n_chunks_for(n_groups: int, n_tokens: int) -> int:

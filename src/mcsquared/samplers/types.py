@@ -225,6 +225,11 @@ class Sums:
 CHUNK_SUMS = ("context_statistics", "topic_statistics", "topic_log_likelihood")
 
 
+def fields_of(sums: Sums | dict[str, Any]) -> dict[str, Any]:
+    """Return sums by name."""
+    return vars(sums) if isinstance(sums, Sums) else sums
+
+
 def add_sums(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """Add the integer sums of parts of the groups, and concatenate chunk sums; None is left out."""
     totals: dict[str, Any] = {}

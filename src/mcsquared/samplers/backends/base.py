@@ -14,7 +14,7 @@ from mcsquared.samplers.steps.globals import draw_on_host
 from mcsquared.samplers.steps.log_joint import begin_log_density_on_host
 from mcsquared.samplers.steps.tables import draw_tables
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
-from mcsquared.samplers.types import Globals, GroupFunction, Key, Sums, Sweep
+from mcsquared.samplers.types import Globals, GroupFunction, Key, Sums, Sweep, add_sums
 from mcsquared.state import State
 
 
@@ -61,6 +61,10 @@ class Backend(ABC):
     @abstractmethod
     def map_groups(self, function: GroupFunction, argument: Any) -> list[Any]:
         """Apply a function to the groups of every shard; return its results in shard order."""
+
+    def sum_groups(self, function: GroupFunction, argument: Any) -> dict[str, Any]:
+        """Apply a function to the groups of every shard; return the total of its sums."""
+        return add_sums(self.map_groups(function, argument))
 
     def load_clusters(self, state: State) -> None:  # noqa: B027
         """Load counts that changed with the clusters of groups, if the backend keeps counts."""

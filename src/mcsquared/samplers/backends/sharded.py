@@ -34,6 +34,7 @@ from mcsquared.samplers.types import (
     Labels,
     Sums,
     add_sums,
+    fields_of,
 )
 from mcsquared.state import State
 
@@ -160,7 +161,7 @@ class ShardedBackend(Backend):
 
     def sweep_groups(self, globals_: Globals) -> Sums:
         """Draw the topics and clusters of all groups; return their sums."""
-        sums = Sums(**add_sums(vars(part) for part in self.map_shards(sweep_shard, globals_)))
+        sums = Sums(**self.sum_groups(sweep_shard, globals_))
         if sums.cell_counts is None:
             return sums
         return replace(sums, cells=Cells.from_counts(sums.cell_counts))
@@ -168,6 +169,10 @@ class ShardedBackend(Backend):
     def map_groups(self, function: GroupFunction, argument: Any) -> list[Any]:
         """Apply a function to the groups of every shard; return its results in shard order."""
         return list(self.map_shards(function, argument))
+
+    def sum_groups(self, function: GroupFunction, argument: Any) -> dict[str, Any]:
+        """Apply a function to every shard; return the total of its sums."""
+        return add_sums(map(fields_of, self.map_shards(function, argument)))
 
     def map_shards(self, function: GroupFunction, argument: Any) -> Iterator[Any]:
         """Apply a function to every shard; yield its results in shard order."""

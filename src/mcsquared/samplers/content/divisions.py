@@ -87,38 +87,37 @@ class Sets(NamedTuple):
     effects: ParentRows | None = None
 
 
+class Beginning(NamedTuple):
+    """Argument of `begin`: the number of topic slots, and indices of some groups, increasing."""
+
+    n_topic_slots: int
+    chosen: Int64s
+
+
 def begin(
-    observations: Observations, labels: Labels, n_topic_slots: int, threads: ThreadPool
-) -> tuple[DividedLabels, Sums]:
-    """Count the topics of every group."""
-    groups = observations.groups
+    observations: Observations, labels: Labels, argument: Beginning, threads: ThreadPool
+) -> tuple[DividedLabels, tuple[Int32s, Floats]]:
+    """Count the topics of every group; return clusters and topic counts of the chosen groups.
+
+    Counts are float64 (groups of the shard among the chosen, topic slots).
+    """
+    groups, (n_slots, chosen) = observations.groups, argument
 
     def run(first: int, last: int) -> Any:
-        return count_topics_of_groups(first, last, groups, labels.topic_of_token, n_topic_slots)
+        return count_topics_of_groups(first, last, groups, labels.topic_of_token, n_slots)
 
     parts = threads.map(len(groups.chunk_start) - 1, run, work=3.0 * observations.n_tokens)
     n_topics, topic, count = (np.concatenate(found) for found in zip(*parts, strict=True))
     rows = Entries(np.concatenate([[0], np.cumsum(n_topics)]), topic, count)
-    sides = np.zeros(observations.n_groups, np.int32)
-    return DividedLabels(labels.cluster_of_group.copy(), labels.topic_of_token, rows, sides), {}
-
-
-def describe(
-    observations: Observations, labels: DividedLabels, chosen: Int64s, threads: ThreadPool
-) -> tuple[DividedLabels, tuple[Int32s, Floats]]:
-    """Return clusters and topic counts of chosen groups of the corpus, in increasing order.
-
-    Counts are float64 (groups of the shard among the chosen, topic slots of the largest topic).
-    """
-    first = np.searchsorted(chosen, observations.first_group)
-    last = np.searchsorted(chosen, observations.first_group + observations.n_groups)
-    groups = chosen[first:last] - observations.first_group
-    rows = labels.rows
-    counts = np.zeros((len(groups), int(rows.column.max(initial=-1)) + 1))
-    for row, j in enumerate(groups):
+    clusters, sides = labels.cluster_of_group.copy(), np.zeros(observations.n_groups, np.int32)
+    first, last = np.searchsorted(chosen, observations.first_group + np.array([0, len(clusters)]))
+    described = chosen[first:last] - observations.first_group
+    counts = np.zeros((len(described), n_slots))
+    for row, j in enumerate(described):
         entries = slice(rows.start[j], rows.start[j + 1])
         counts[row, rows.column[entries]] = rows.count[entries]
-    return labels, (labels.cluster_of_group[groups], counts)
+    divided = DividedLabels(clusters, labels.topic_of_token, rows, sides)
+    return divided, (clusters[described], counts)
 
 
 def divide(
@@ -216,46 +215,56 @@ def draw_tables(
 
 
 class RowCount(NamedTuple):
-    """Argument of `count_rows`: rows of units, see `ParentWeights`, and what to count."""
+    """Argument of `count_rows`: rows of units, see `ParentWeights`, and the number of sides."""
 
     row_of_unit: Int32s
-    n_labels: int
-    by_side: bool  # sides of pairs, otherwise clusters
+    n_sides: int
 
 
 def count_rows(
     observations: Observations, labels: DividedLabels, argument: RowCount, threads: ThreadPool
 ) -> tuple[DividedLabels, Sums]:
-    """Count groups by row of their parent and by side or cluster: (rows, n_labels)."""
-    label_of_group = labels.sides if argument.by_side else labels.cluster_of_group
-    row_of_unit, n_labels = argument.row_of_unit, argument.n_labels
-    return labels, {"rows": count_children(observations, label_of_group, row_of_unit, n_labels)}
+    """Count groups by row of their parent and by side of a pair: (rows, n_sides)."""
+    return labels, {"rows": count_children(observations, labels.sides, *argument)}
 
 
-def move(
-    observations: Observations, labels: DividedLabels, cluster_of_side: Int32s, threads: ThreadPool
-) -> tuple[DividedLabels, Sums]:
-    """Move the groups of every side to its cluster."""
-    inside = labels.sides < len(cluster_of_side)
-    clusters = labels.cluster_of_group.copy()
-    clusters[inside] = cluster_of_side[labels.sides[inside]]
-    return labels._replace(cluster_of_group=clusters), {}
+class Ending(NamedTuple):
+    """Argument of `end`.
+
+    Attributes
+    ----------
+    slots : (int, int)
+        Numbers of cluster slots and topic slots.
+    cluster_of_side : int32 (2 n_pairs,)
+        Cluster of the groups of every side; empty if there are no pairs.
+    row_of_unit : int32 or None
+        Rows of units, if groups are to be counted by row of their parent.
+    """
+
+    slots: tuple[int, int]
+    cluster_of_side: Int32s
+    row_of_unit: Int32s | None = None
 
 
 def end(
-    observations: Observations, labels: DividedLabels, slots: tuple[int, int], threads: ThreadPool
+    observations: Observations, labels: DividedLabels, argument: Ending, threads: ThreadPool
 ) -> tuple[Labels, Sums]:
-    """Return plain labels and the sums of every cluster."""
-    groups = observations.groups
+    """Move the groups of every side to its cluster; return plain labels and sums of clusters."""
+    groups, (slots, cluster_of_side, row_of_unit) = observations.groups, argument
+    inside = labels.sides < len(cluster_of_side)
+    clusters = labels.cluster_of_group.copy()
+    clusters[inside] = cluster_of_side[labels.sides[inside]]
 
     def run(first: int, last: int) -> Sums:
         topics = np.zeros(slots, np.int32)
-        sum_topics(first, last, groups, labels.rows, labels.cluster_of_group, topics)
+        sum_topics(first, last, groups, labels.rows, clusters, topics)
         return {"topics_in_cluster": topics}
 
     sums = _sum_chunks(observations, run, threads)
-    sums |= sum_by_label(observations, labels.cluster_of_group, slots[0], threads)
-    return Labels(labels.cluster_of_group, labels.topic_of_token), sums
+    sums |= sum_by_label(observations, clusters, slots[0], threads)
+    if row_of_unit is not None:
+        sums["children"] = count_children(observations, clusters, row_of_unit, slots[0])
+    return Labels(clusters, labels.topic_of_token), sums
 
 
 def _sum_chunks(

@@ -196,9 +196,8 @@ def topics_of_seeds(
     layout, start = observations.layout, observations.group_start
     groups = np.flatnonzero(np.diff(start))
     chosen = rng.permutation(groups)[:n_topics]
-    beta = float(priors.content.concentration)  # type: ignore[attr-defined]
     weights = np.zeros((observations.n_words, round_up_to_lanes(len(chosen))))
-    weights[:, : len(chosen)] = beta
+    weights[:, : len(chosen)] = priors.beta
     for m, j in enumerate(chosen):
         words = observations.word[start[j] : start[j + 1]]
         weights[:, m] += np.bincount(words, minlength=len(weights))

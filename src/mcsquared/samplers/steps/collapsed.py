@@ -86,7 +86,8 @@ def run_collapsed_moves(sweep: Sweep) -> None:
 def draw_token_topics(sweep: Sweep, weights: Weights) -> NDArray[np.int32]:
     """Draw l_ji ∝ τ_km ψ_mw with ψ_m ~ Dir(β + n_m), empty topics included."""
     observations = sweep.observations
-    variates, sums = begin_psi(sweep)()
+    words, beta = sweep.state.counts.words_in_topic, sweep.priors.beta
+    variates, sums = begin_psi(words, beta, sweep.key, sweep.threads)()
     word_given_topic = variates / sums
     share = np.exp(weights.log_shares)
     rng = sweep.key.generator(Step.TOPICS)

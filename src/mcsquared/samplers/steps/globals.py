@@ -2,18 +2,21 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.arrays import CountArray
 from mcsquared.kernels.rng import Step
 from mcsquared.samplers.content.python_families import is_integrated
 from mcsquared.samplers.steps.contexts import draw_contexts
 from mcsquared.samplers.steps.effects import draw_effects
 from mcsquared.samplers.steps.psi import begin_psi, scale_psi
 from mcsquared.samplers.steps.weights import draw_weights, scale_shares
-from mcsquared.samplers.types import Globals, Sweep, Weights
+from mcsquared.samplers.threads import ThreadPool
+from mcsquared.samplers.types import Globals, Key, Sweep, Weights
 
 
 def draw_globals(sweep: Sweep) -> None:
@@ -23,13 +26,19 @@ def draw_globals(sweep: Sweep) -> None:
 
 def draw_on_host(sweep: Sweep) -> Globals:
     """Draw the globals from the counts of the state."""
-    state, key, lam = sweep.state, sweep.key, sweep.state.lam
     finish_content = begin_content(sweep)
-    weights = draw_weights(sweep)
-    contexts = draw_contexts(sweep)
+    globals_ = draw_without_content(sweep)
+    content, scaled_shares = finish_content(globals_.weights, globals_.lam)
+    return replace(globals_, content=content, scaled_shares=scaled_shares)
+
+
+def draw_without_content(sweep: Sweep) -> Globals:
+    """Draw the globals except for the parameters of topics."""
+    state, key = sweep.state, sweep.key
+    weights, contexts = draw_weights(sweep), draw_contexts(sweep)
     topics = weights.topic_weights
     effects = draw_effects(state.effects, sweep.priors, topics, key, sweep.threads)
-    return Globals(key, lam, weights, contexts, *finish_content(weights, lam), effects)
+    return Globals(key, state.lam, weights, contexts, None, effects=effects)
 
 
 def begin_content(sweep: Sweep) -> Callable[[Weights, float], tuple[Any, Any]]:
@@ -40,13 +49,21 @@ def begin_content(sweep: Sweep) -> Callable[[Weights, float], tuple[Any, Any]]:
     if not sweep.observations.n_words:
         parameters = draw_parameters(sweep)
         return lambda weights, lam: (parameters, None)
-    finish_psi = begin_psi(sweep)
+    words = sweep.state.counts.words_in_topic
+    return begin_word_content(words, sweep.priors.beta, sweep.key, sweep.threads)
+
+
+def begin_word_content(
+    words: CountArray, beta: float, key: Key, threads: ThreadPool
+) -> Callable[[Weights, float], tuple[Any, Any]]:
+    """Start drawing ψ given the counts of words (n_words, topic slots), as `begin_content` does."""
+    finish_psi = begin_psi(words, beta, key, threads)
 
     def finish(weights: Weights, lam: float) -> tuple[Any, Any]:
         variates, sums = finish_psi()
         if math.isinf(lam):
             return variates, scale_shares(weights, sums)
-        return scale_psi(variates, sums, sweep), None
+        return scale_psi(variates, sums, threads), None
 
     return finish
 

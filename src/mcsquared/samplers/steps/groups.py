@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.arrays import CountArray
+from mcsquared.arrays import CountArray, Int64s
 from mcsquared.kernels.cpu.cells import blocks_per_pass, draw_cells
 from mcsquared.observations import MAX_TOKENS
-from mcsquared.samplers.threads import add_in_order
-from mcsquared.samplers.types import Sums, Sweep
+from mcsquared.samplers.threads import ThreadPool, add_in_order
+from mcsquared.samplers.types import Cells, Globals, Sums, Sweep
 from mcsquared.state import State
 
 
@@ -53,26 +53,54 @@ def draw_cell_topics(sweep: Sweep) -> None:
     cells, globals_, state = sweep.sums.cells, sweep.globals, sweep.state
     if cells is None:
         return
-    variates, shares = globals_.content, globals_.scaled_shares
     layout, words = sweep.observations.layout, state.counts.words_in_topic
-    dtype = np.int64 if sweep.observations.n_tokens > MAX_TOKENS else np.int32
+    dtype = count_dtype(sweep.observations.n_tokens)
     if words.dtype != dtype:
         words = state.counts.words_in_topic = np.empty(words.shape, dtype)
-    bounds, n_slots = layout.word_chunk_start, shares.shape[1]
-    per_pass = blocks_per_pass(n_slots)
-    cells_of_word = (cells.entries, layout.word_start, cells.cluster_of_column)
+    given = (cells, layout.word_start, layout.word_chunk_start, globals_, sweep.backend.threads)
+    topics = draw_topics_of_cells(*given, words)
+    clear_closed_slots(topics, words, globals_.weights.topic_weights > 0.0)
+    state.set_topics_in_cluster(topics)
+
+
+def count_dtype(n_tokens: int) -> type[np.signedinteger]:
+    """Return the type of counts that may be as large as the number of tokens."""
+    return np.int64 if n_tokens > MAX_TOKENS else np.int32
+
+
+def draw_topics_of_cells(
+    cells: Cells,
+    word_start: Int64s,
+    bounds: Int64s,
+    globals_: Globals,
+    threads: ThreadPool,
+    words: CountArray,
+) -> CountArray:
+    """Draw the topics of the cells of some words; return their counts by cluster and topic.
+
+    Parameters
+    ----------
+    word_start : int64 (n_words + 1,)
+        First token of each word, if tokens are sorted by word.
+    bounds : int64 (n_chunks + 1,)
+        Chunks of the words.
+    words : (n_words, topic slots)
+        Rows of these words are overwritten by their counts.
+    """
+    variates, shares = globals_.content, globals_.scaled_shares
+    n_slots, per_pass = shares.shape[1], blocks_per_pass(shares.shape[1])
+    cells_of_word = (cells.entries, word_start, cells.cluster_of_column)
     weights = (shares.reshape(-1), variates.reshape(-1), globals_.key)
 
     def draw(first: int, last: int) -> CountArray:
-        topics = np.zeros(shares.shape, dtype)
+        topics = np.zeros(shares.shape, words.dtype)
         part, out = (bounds[first], bounds[last]), (topics.reshape(-1), words.reshape(-1))
         draw_cells(*part, n_slots, per_pass, *cells_of_word, *weights, *out)
         return topics
 
-    work = 5.0 * sweep.observations.n_tokens + 1.1 * words.size
-    topics = sum(sweep.backend.threads.map(len(bounds) - 1, draw, work=work))
-    clear_closed_slots(topics, words, globals_.weights.topic_weights > 0.0)
-    state.set_topics_in_cluster(topics)
+    work = 5.0 * float(word_start[bounds[-1]] - word_start[bounds[0]]) + 1.1 * words.size
+    first, *others = threads.map(len(bounds) - 1, draw, work=work)
+    return sum(others, start=first)
 
 
 def clear_closed_slots(topics: CountArray, words: CountArray, is_open: NDArray[np.bool_]) -> None:

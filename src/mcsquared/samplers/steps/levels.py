@@ -37,7 +37,7 @@ from mcsquared.samplers.content.levels import TypeRows, send_messages
 from mcsquared.samplers.steps.concentrations import resample_concentration
 from mcsquared.samplers.steps.context_priors import draw_shapes
 from mcsquared.samplers.steps.weights import draw_log_root
-from mcsquared.samplers.types import ParentWeights, Sweep, add_sums
+from mcsquared.samplers.types import ParentWeights, Sweep
 from mcsquared.state import LevelState, State, count_units
 
 SMALLEST_SHAPE = 1e-290
@@ -73,7 +73,7 @@ def draw_types(sweep: Sweep) -> None:
     sweep.level_draws = draws = draw_level_weights(sweep)
     n_units = len(state.levels[0].type_of_unit)
     argument = TypeRows(sweep.globals, draws[0].log_rows, n_units)
-    found = add_sums(sweep.backend.map_groups(send_messages, argument))
+    found = sweep.backend.sum_groups(send_messages, argument)
     messages = found.pop("messages") / FIXED_POINT
     sweep.topic_sums = found
     draw_tree(state, sweep.observations.levels, draws, messages, sweep.key.generator(Step.TYPES))

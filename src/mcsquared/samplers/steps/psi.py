@@ -14,21 +14,22 @@ from mcsquared.arrays import CountArray, Float32s
 from mcsquared.kernels.cpu.gammas import add_columns, draw_gamma_rows, log_gamma_of_cell
 from mcsquared.kernels.cpu.lanes import aligned
 from mcsquared.kernels.rng import Step
-from mcsquared.samplers.threads import add_in_order
-from mcsquared.samplers.types import Key, Sweep
+from mcsquared.observations.layout import row_chunks
+from mcsquared.samplers.threads import ThreadPool, add_in_order
+from mcsquared.samplers.types import Key
 
 SMALL_SUM = 1e-10  # topics whose variates sum to less are drawn in logs
 
 
-def begin_psi(sweep: Sweep) -> Callable[[], tuple[Float32s, NDArray[np.float64]]]:
+def begin_psi(
+    words: CountArray, beta: float, key: Key, threads: ThreadPool
+) -> Callable[[], tuple[Float32s, NDArray[np.float64]]]:
     """Start drawing ψ ~ Dir(β + n_m) for every topic slot; return a function that finishes it.
 
     That function returns ψ as variates (n_words, topic slots) with the sum of each topic to divide
-    them by. Counts must not change before it is called.
+    them by. The counts n_mw, ``words`` (n_words, topic slots), must not change before it is called.
     """
-    words, key = sweep.state.counts.words_in_topic, sweep.key
-    bounds = sweep.observations.layout.row_chunk_start
-    beta = float(sweep.priors.content.concentration)  # type: ignore[attr-defined]
+    bounds = row_chunks(len(words))
     variates, n_slots = aligned(*words.shape), words.shape[1]
     sums_of_chunk, counts = np.zeros((len(bounds) - 1, n_slots)), words.reshape(-1)
 
@@ -37,7 +38,7 @@ def begin_psi(sweep: Sweep) -> Callable[[], tuple[Float32s, NDArray[np.float64]]
         draw_gamma_rows(*rows, counts, beta, int(Step.CONTENT), key, False, variates.reshape(-1))
         add_columns(first, last, bounds, variates, sums_of_chunk)
 
-    finish_drawing = sweep.threads.begin(len(bounds) - 1, draw, work=13.0 * words.size)
+    finish_drawing = threads.begin(len(bounds) - 1, draw, work=13.0 * words.size)
 
     def finish() -> tuple[Float32s, NDArray[np.float64]]:
         finish_drawing()
@@ -48,15 +49,15 @@ def begin_psi(sweep: Sweep) -> Callable[[], tuple[Float32s, NDArray[np.float64]]
     return finish
 
 
-def scale_psi(variates: Float32s, sums: NDArray[np.float64], sweep: Sweep) -> Float32s:
+def scale_psi(variates: Float32s, sums: NDArray[np.float64], threads: ThreadPool) -> Float32s:
     """Return ψ times n_words, scaled in place: most entries are near 1, far from underflow."""
-    bounds = sweep.observations.layout.row_chunk_start
+    bounds = row_chunks(len(variates))
     scale = (len(variates) / sums).astype(np.float32)
 
     def scale_rows(first: int, last: int) -> None:
         variates[bounds[first] : bounds[last]] *= scale
 
-    sweep.threads.map(len(bounds) - 1, scale_rows, work=0.3 * variates.size)
+    threads.map(len(bounds) - 1, scale_rows, work=0.3 * variates.size)
     return variates
 
 

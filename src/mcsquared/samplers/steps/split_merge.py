@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from mcsquared.arrays import Floats, Int32s
+from mcsquared.arrays import CountArray, Floats, Int32s
 from mcsquared.families.numerics import log_rising_factorial
 from mcsquared.kernels.cpu.effects import ParentRows
 from mcsquared.kernels.cpu.split_merge import (
@@ -56,11 +56,10 @@ from mcsquared.samplers.steps.effects import draw_effects, with_unused_weight
 from mcsquared.samplers.steps.groups import update_counts
 from mcsquared.samplers.steps.split_merge_levels import LevelPrior
 from mcsquared.samplers.steps.weights import draw_shares
-from mcsquared.samplers.types import Key, Sums, Sweep, add_sums
+from mcsquared.samplers.types import Key, Sums, Sweep
 
 FIRST_SWEEPS, PERIOD = 60, 5  # every sweep at first, then fewer: most proposals are rejected
-N_ROUNDS = 1
-ROUND_CHAIN = 2**26  # offset of the chain number: no other round draws the same numbers
+ROUND_CHAIN = 2**26  # offset of the chain number: no other step draws the same numbers
 N_CANDIDATES, N_PAIRS = 256, 64  # groups from which anchors are chosen, and pairs of a round
 MAX_CANDIDATES = 64  # of the second anchor
 SHARE_LAUNCHED = 0.75
@@ -77,21 +76,16 @@ def split_and_merge_clusters(sweep: Sweep) -> None:
     if math.isinf(state.lam) or not now or sweep.observations.n_groups < 2:
         return
     # Topic weights of effects are redrawn given their tables, and stay fixed during the moves.
-    last_key = sweep.key._replace(chain=sweep.key.chain + ROUND_CHAIN * (N_ROUNDS + 1))
+    key, last_key = (sweep.key._replace(chain=sweep.key.chain + n * ROUND_CHAIN) for n in (1, 2))
     topics = with_unused_weight(state)
     effects = draw_effects(state.effects, sweep.priors, topics, last_key)
     given = None if effects is None else rows_of_values(effects)
-    sweep.backend.map_groups(divisions.begin, len(state.topic_weights))
-    for number in range(N_ROUNDS):
-        chain = sweep.key.chain + ROUND_CHAIN * (number + 1)
-        Round(sweep, sweep.key._replace(chain=chain), given).run()
-    slots = state.counts.topics_in_cluster.shape
-    update_counts(state, Sums(**add_sums(sweep.backend.map_groups(divisions.end, slots))))
+    Round(sweep, key, given).run()
     sweep.backend.load_clusters(state)
     if effects is not None:
         log_shares = draw_shares(sweep, topics, last_key)
         argument = TablesGiven(state.lam, log_shares, effects, last_key)
-        found = add_sums(sweep.backend.map_groups(redraw_tables, argument))
+        found = sweep.backend.sum_groups(redraw_tables, argument)
         state.tables_in_cluster = found["tables_in_cluster"]
         assert state.effects is not None
         state.effects.tables = found["tables_of_values"]
@@ -121,10 +115,19 @@ class Round:
         self.levels = LevelPrior(sweep, key) if state.levels else None
 
     def run(self) -> None:
-        """Propose, and accept or reject, a split or a merge for every pair."""
+        """Propose, and accept or reject, a split or a merge for every pair; update the state."""
         self.choose_pairs()
-        if not len(self.clusters):
-            return
+        cluster_of_side = self.propose() if len(self.clusters) else np.zeros(0, np.int32)
+        state, levels = self.sweep.state, self.levels if len(self.clusters) else None
+        slots = state.counts.topics_in_cluster.shape
+        row_of_unit = None if levels is None else levels.row_of_unit
+        ending = divisions.Ending(slots, cluster_of_side, row_of_unit)
+        update_counts(state, Sums(**self.sum_groups(divisions.end, ending)))
+        if levels is not None:
+            levels.redraw_tables()
+
+    def propose(self) -> Int32s:
+        """Return the cluster of every side after acceptance or rejection, int32 (2 n_pairs,)."""
         sums = self.divide(self.launch(), PROPOSAL, MAX_SCANS + 1)
         shares = self.shares_of_sets(sums)
         is_split = self.pairs.is_split
@@ -135,13 +138,11 @@ class Round:
         log_weight = self.log_weights(tables, shares, drawn["log_likelihood"] / FIXED_POINT)
         shapes = self.sweep.state.category_shapes
         log_weight += log_marginals(self.sweep.observations, shapes, sums)
-        self.accept(self.log_gain(sums, log_weight), sums["groups"], tables)
-        if self.levels is not None:
-            self.levels.redraw_tables()
+        return self.accept(self.log_gain(sums, log_weight), sums["groups"], tables)
 
     def sum_groups(self, function: Any, argument: Any) -> dict[str, Any]:
         """Return the sums of a function over all groups."""
-        return add_sums(self.sweep.backend.map_groups(function, argument))
+        return self.sweep.backend.sum_groups(function, argument)
 
     def choose_pairs(self) -> None:
         """Draw anchors; the second one is the most similar of 1, 4, 16 or 64 candidates."""
@@ -178,11 +179,9 @@ class Round:
 
     def describe(self, chosen: Any) -> tuple[Int32s, Floats]:
         """Return clusters of groups, and square roots of their topic shares."""
-        n_slots = len(self.sweep.state.topic_weights)
-        parts = self.sweep.backend.map_groups(divisions.describe, chosen)
-        rows = np.vstack(
-            [np.pad(counts, ((0, 0), (0, n_slots - counts.shape[1]))) for _, counts in parts]
-        )
+        argument = divisions.Beginning(len(self.sweep.state.topic_weights), chosen)
+        parts = self.sweep.backend.map_groups(divisions.begin, argument)
+        rows = np.vstack([counts for _, counts in parts])
         rows = np.sqrt(rows / np.maximum(rows.sum(axis=1, keepdims=True), 1.0))
         return np.concatenate([clusters for clusters, _ in parts]), rows
 
@@ -289,8 +288,8 @@ class Round:
             return math.log(self.sweep.state.alpha) + divided - log_proposal
         return self.levels.log_gain(self.clusters, self.pairs.is_split) + divided - log_proposal
 
-    def accept(self, log_gain: Floats, groups: Any, tables: Floats) -> None:
-        """Accept or reject every pair in turn, and move its groups."""
+    def accept(self, log_gain: Floats, groups: Any, tables: CountArray) -> Int32s:
+        """Accept or reject every pair in turn; return the cluster of every side."""
         state, bound = self.sweep.state, self.sweep.bounds.clusters
         log_uniforms = np.log(self.key.generator(Step.CLUSTER_MOVES).random(len(log_gain)))
         n_missing = int(self.pairs.is_split.sum()) - int(
@@ -298,6 +297,8 @@ class Round:
         )
         if n_missing > 0:
             state.add_cluster_slots(round_up_to_lanes(n_missing))  # as vector kernels require
+        if tables.max(initial=0) > np.iinfo(state.tables.dtype).max:
+            state.tables_in_cluster = state.tables.astype(np.int64)
         occupied, n_pairs = state.counts.groups_in_cluster, len(log_gain)
         moved_to = self.clusters.copy()
         for p, (a, b) in enumerate(self.clusters):
@@ -317,8 +318,7 @@ class Round:
                 state.tables[a], state.tables[b] = tables[2 * n_pairs + p], 0
                 if self.levels is not None:
                     self.levels.merge(a, b)
-        if not np.array_equal(moved_to, self.clusters):
-            self.sweep.backend.map_groups(divisions.move, moved_to.reshape(-1).astype(np.int32))
+        return moved_to.reshape(-1).astype(np.int32)
 
 
 def with_unions(sides: Any) -> Any:

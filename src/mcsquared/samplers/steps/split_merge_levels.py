@@ -21,7 +21,7 @@ from mcsquared.kernels.rng import Step
 from mcsquared.samplers.content.divisions import RowCount, count_rows
 from mcsquared.samplers.steps.concentrations import draw_dp_weights
 from mcsquared.samplers.steps.levels import draw_crt
-from mcsquared.samplers.types import Key, Sweep, add_sums
+from mcsquared.samplers.types import Key, Sweep
 
 SMALLEST = 1e-300
 
@@ -50,15 +50,11 @@ class LevelPrior:
         drawn, _ = draw_dp_weights(state.root_counts[occupied], state.alpha, self.rng)
         self.weights[occupied] = np.maximum(drawn, SMALLEST)
 
-    def count(self, n_labels: int, by_side: bool) -> Int32s:
-        """Return numbers of groups by type of parent and by label: int32 (n_types + 1, n_labels).
-
-        Labels are sides of pairs or clusters. The last row is for groups without a parent.
-        """
+    @property
+    def row_of_unit(self) -> Int32s:
+        """The type of every unit and, at the end, the row of groups without a parent."""
         assert self.sweep.globals.above is not None
-        argument = RowCount(self.sweep.globals.above.row_of_unit, n_labels, by_side)
-        rows: Int32s = add_sums(self.sweep.backend.map_groups(count_rows, argument))["rows"]
-        return rows
+        return self.sweep.globals.above.row_of_unit
 
     def log_gain(self, clusters: Int32s, is_split: Bools) -> Floats:
         """Draw the shares of the first sides of splits; return the log gain of every pair.
@@ -66,7 +62,8 @@ class LevelPrior:
         ``clusters`` (n_pairs, 2) are those of the anchors.
         """
         state, n_pairs = self.sweep.state, len(clusters)
-        rows = self.count(2 * n_pairs + 1, by_side=True)[:, : 2 * n_pairs]
+        argument = RowCount(self.row_of_unit, 2 * n_pairs + 1)
+        rows = self.sweep.backend.sum_groups(count_rows, argument)["rows"][:, : 2 * n_pairs]
         by_pair = rows.reshape(len(rows), n_pairs, 2).astype(np.float64)
         inside, orphans, v = by_pair[:-1], by_pair[-1], state.levels[0].v
         first, second = self.weights[clusters].T
@@ -95,11 +92,9 @@ class LevelPrior:
         self.weights[[a, b]] = self.weights[a] + self.weights[b], 0.0
 
     def redraw_tables(self) -> None:
-        """Count the groups of the new clusters by type of their parent, and draw their tables."""
+        """Draw the tables of the new clusters, whose groups are counted by type of their parent."""
         state = self.sweep.state
         level, n_slots = state.levels[0], len(state.counts.groups_in_cluster)
-        rows = self.count(n_slots, by_side=False)
-        level.children, level.orphans = rows[:-1], rows[-1]
         weights = np.pad(self.weights, (0, n_slots - len(self.weights)))
         tables = draw_crt(level.children, level.v * weights, self.rng)
         level.tables_below = tables.sum(axis=0) + level.orphans

@@ -74,7 +74,7 @@ def topic_state(
 
 
 def _draw_word_topics(sweep: Sweep, group: int, token: int, topics: TopicState) -> tuple[int, int]:
-    beta = sweep.priors.content.concentration  # type: ignore[attr-defined]
+    beta = sweep.priors.beta
     words = (sweep.observations.word, sweep.state.counts.words_in_topic, beta)
     return resample_word_topics(group, token, topics, *words, sweep.key)
 
