@@ -191,7 +191,7 @@ def test_nothing_is_left_on_the_workers_after_a_fit(client):
         wait_until(lambda: not any(client.has_what().values()))
     finally:
         gc.enable()
-    assert 0 < max(seen) < 24, "shards and labels of one chain, and what is on its way"
+    assert 0 < max(seen) < 16, "shards and labels of one chain, and what is on its way"
 
 
 def test_bytes_of_a_sweep_do_not_grow_with_the_groups(client):
