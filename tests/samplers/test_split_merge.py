@@ -254,7 +254,7 @@ def test_new_slots_fill_whole_vectors(monkeypatch):
     def accept(self, log_gain, *given):
         counts = self.sweep.state.counts
         counts.groups_in_cluster[counts.groups_in_cluster == 0] = 1  # as if no slot were empty
-        right(self, log_gain, *given)
+        return right(self, log_gain, *given)
 
     monkeypatch.setattr(split_merge.Round, "accept", accept)
     state, _ = run(corpus, 3)

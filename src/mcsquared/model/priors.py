@@ -104,6 +104,8 @@ class Priors:
     >>> priors = mc2.Priors.for_corpus(corpus, lam=5)
     >>> priors.contexts["year"].mean, priors.lam, priors.initial_values()["v"]
     (1995.0, 5.0, 10.0)
+    >>> priors.beta
+    0.05
     >>> priors.columns(corpus)["year"].values
     array([1990., 2000.])
     >>> priors.has_learned_contexts, priors.n_categories, priors.category_columns
