@@ -100,8 +100,8 @@ install:  ## build the sdist and the wheel, and use them in empty environments; 
 calibrate: $(READY)  ## run the long exactness tests of the samplers
 	$(PYTEST) -m calibrate $(TESTS)
 
-fuzz: $(READY)  ## damage and forge files, thousands of each kind; TARGETS="models csv" CASES=500 FIRST=0
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.fuzz $(TARGETS) $(if $(CASES),--cases $(CASES)) $(if $(FIRST),--first $(FIRST))
+fuzz: $(READY)  ## damage and forge files, thousands of each kind; TARGETS="models csv" CASES=500 FIRST=0 WORKERS=2
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --jobs $(WORKERS) $(TARGETS) $(if $(CASES),--cases $(CASES)) $(if $(FIRST),--first $(FIRST))
 
 bench: $(READY)  ## measure speed, memory and quality against other packages; QUESTIONS="throughput ..."
 	$(BIN)/python -m benchmarks $(QUESTIONS)

@@ -1,29 +1,39 @@
-"""Fuzz files: ``python -m tests.fuzz [--cases N] [--first N] [target ...]``."""
+"""Fuzz files: ``python -m tests.fuzz [--cases N] [--first N] [--jobs N] [target ...]``.
+
+Cases are numbered, and each depends on its number alone. Several jobs divide them.
+"""
 
 import argparse
+import itertools
+import multiprocessing
 import sys
-import tempfile
-from pathlib import Path
+from concurrent.futures import ProcessPoolExecutor
 
-from tests.fuzz import kills
-from tests.fuzz.targets import TARGETS, run
+import numpy as np
 
-KILLS = ["kills", "kills-disk", "kills-workers"]
-DEFAULT_CASES = {"models": 10_000, "checkpoints": 10_000}
+from tests.fuzz.parts import failures
 
-parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("targets", nargs="*", default=[*TARGETS, *KILLS], metavar="target")
-parser.add_argument("--cases", type=int, help="per target (10,000; tables: 2,000; kills: 200, 20)")
-parser.add_argument("--first", type=int, default=0, help="number of the first case")
-arguments = parser.parse_args()
-failures = 0
-with tempfile.TemporaryDirectory() as folder:
+CASES = {"models": 10_000, "checkpoints": 10_000, "kills": 200, "kills-disk": 20}
+CASES |= {"kills-workers": 20, "csv": 2_000, "jsonl": 2_000, "parquet": 2_000}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("targets", nargs="*", default=[*CASES], metavar="target")
+    parser.add_argument("--cases", type=int, help="per target (10,000; tables: 2,000; kills: 200)")
+    parser.add_argument("--first", type=int, default=0, help="number of the first case")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that divide the cases")
+    arguments = parser.parse_args()
+    parts = []
     for name in arguments.targets:
-        if name.startswith("kills"):
-            where = name.partition("-")[2] or "memory"
-            n_kills = arguments.cases or (200 if where == "memory" else 20)
-            failures += kills.run(Path(folder), n_kills, n_kills // 2, where=where)
-            continue
-        n_cases = arguments.cases or DEFAULT_CASES.get(name, 2_000)
-        failures += run(name, Path(folder), arguments.first, n_cases)
-sys.exit(failures > 0)
+        n_cases = arguments.cases or CASES[name]
+        bounds = np.linspace(0, n_cases, arguments.jobs + 1).astype(int) + arguments.first
+        parts += [(name, int(a), int(b - a)) for a, b in itertools.pairwise(bounds) if b > a]
+    # A process for each part: a fork of one that has run a target would inherit its threads.
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(arguments.jobs, spawn, max_tasks_per_child=1) as pool:
+        return sum(pool.map(failures, *zip(*parts, strict=True)))
+
+
+if __name__ == "__main__":
+    sys.exit(main() > 0)

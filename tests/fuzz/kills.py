@@ -27,11 +27,15 @@ WHERE = {"memory": CONDEMNED, "disk": ON_DISK, "workers": ON_DISK[:1]}
 LONGEST = {"memory": 0.4, "disk": 1.5, "workers": 5.0}  # seconds before a signal
 
 
-def run(folder, n_kills, n_terms, report=print, where="memory"):
-    """Send so many SIGKILL and SIGTERM to resumed runs; return how many runs failed."""
+def run(where, folder, first, n_kills, report=print):
+    """Send SIGKILL, and half as often SIGTERM, to resumed runs; return how many runs failed.
+
+    ``first`` is the seed of the moments.
+    """
     checkpoint.SECONDS_BETWEEN_WRITES = 0.0  # most of the time is spent in writing
-    left = [signal.SIGKILL] * n_kills + [signal.SIGTERM] * n_terms
-    random.Random(0).shuffle(left)
+    left = [signal.SIGKILL] * n_kills + [signal.SIGTERM] * (n_kills // 2)
+    rng = random.Random(first)
+    rng.shuffle(left)
     failures, number, ends = 0, 0, Counter()
     while left:
         name, n_chains, sampling = WHERE[where][number % len(WHERE[where])]
@@ -48,7 +52,7 @@ def run(folder, n_kills, n_terms, report=print, where="memory"):
         def save(fit=fit, resumed=resumed, source=source, path=inside / "model"):
             fit(resumed, source).save(path)
 
-        left += interrupted_run(save, signals, ends, LONGEST[where])
+        left += interrupted_run(save, signals, ends, LONGEST[where], rng)
         try:
             assert_same_draws(mc2.MC2.load(inside / "model").posterior_, whole)
             names = sorted(path.name for path in inside.iterdir() if path.name != "groups")
@@ -57,7 +61,8 @@ def run(folder, n_kills, n_terms, report=print, where="memory"):
         except AssertionError as error:
             failures += 1
             report(f"run {number} ({name}, {n_chains} chains, {sampling}): {str(error)[:300]}")
-    report(f"kills, {where}: exit codes {dict(ends)} in {number} runs, {failures} failures")
+    said = f"exit codes {dict(ends)} in {number} runs, {failures} failures"
+    report(f"kills, {where}, seed {first}: {said}")
     return failures
 
 
@@ -80,10 +85,11 @@ def on_two_workers(model, source):
         return mc2.distributed.fit(model, source, client=client)
 
 
-def interrupted_run(save, signals, ends, longest):
+def interrupted_run(save, signals, ends, longest, rng):
     """Call ``save`` in processes that get a signal each, the last one none; return those unused.
 
-    ``ends`` counts the exit codes. Signals are sent within ``longest`` seconds.
+    ``ends`` counts the exit codes. Signals are sent within ``longest`` seconds,
+    at moments drawn with ``rng``.
     """
     signals = list(signals)
     while True:
@@ -99,7 +105,7 @@ def interrupted_run(save, signals, ends, longest):
                 os._exit(code)
         sent = None
         if signals:
-            time.sleep(random.uniform(0.0, longest))
+            time.sleep(rng.uniform(0.0, longest))
             sent = signals.pop()
             os.kill(child, sent)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
