@@ -63,8 +63,8 @@ class Settings:
         These fits, and the sweeps before those whose cost is compared.
     related_sweeps, related_seeds : int
         Fits of related models to the labelled images.
-    pairs, pair_seconds
-        Pairs of runs on one thread and on two, and the minimum seconds of each run.
+    pairs, pair_seconds, thread_warm_up
+        Runs on every number of threads, the minimum seconds of each, and the sweeps before them.
     device_sweeps, device_warm_up : int
         Sweeps on a GPU, and the number of untimed ones.
     device_large_sweeps, device_large_timed : int
@@ -127,6 +127,7 @@ class Settings:
     related_seeds: int = 1
     pairs: int = 5
     pair_seconds: float = 5.0
+    thread_warm_up: int = 100
     device_sweeps: int = 160
     device_warm_up: int = 100
     device_large_sweeps: int = 600
@@ -186,6 +187,7 @@ class Settings:
             related_sweeps=6,
             pairs=2,
             pair_seconds=0.2,
+            thread_warm_up=5,
             device_sweeps=12,
             device_warm_up=6,
             device_large_sweeps=12,

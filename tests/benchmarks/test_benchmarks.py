@@ -7,13 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 
+from benchmarks import engines
 from benchmarks.contenders import Collapsed, start_installed
 from benchmarks.contenders.collapsed import TOKEN_STEP
 from benchmarks.corpora import share_of, simulated_corpus
 from benchmarks.engines import TimedFit
 from benchmarks.measure import Timing, run_job
 from benchmarks.plots import draw_curves
-from benchmarks.questions import growth, throughput
+from benchmarks.questions import growth, threads, throughput
 from benchmarks.questions.numbers import Found, Size, is_right
 from benchmarks.settings import Settings
 from benchmarks.tables import Result, Target, format_cell, markdown
@@ -70,6 +71,21 @@ def test_growth_is_relative_to_the_whole_corpus() -> None:
         if row[2] == 1.0:
             assert row[-1] == 1.0
     assert {row[1] for row in result.rows} == {"tokens", "groups", "topics", "clusters"}
+
+
+def test_numbers_of_threads_are_doubled_up_to_the_number_of_cores() -> None:
+    assert threads.thread_numbers(1) == [1, 2]
+    assert threads.thread_numbers(16) == [1, 2, 4, 8, 16]
+    assert threads.thread_numbers(24) == [1, 2, 4, 8, 16]
+
+
+def test_more_threads_that_are_slower_miss_a_target() -> None:
+    gain = {1: 1.0, 2: 1.9, 4: 3.5, 8: 7.0, 16: 6.0}
+    met = [t.met for t in threads.targets_of("NIPS", engines.INFINITE, "NIPS", gain)]
+    assert met == [True, True, False]
+    gain[16] = 7.1
+    assert all(t.met for t in threads.targets_of("NIPS", engines.INFINITE, "NIPS", gain))
+    assert len(threads.targets_of("NIPS", engines.FINITE, "NIPS", {1: 1.0, 2: 1.9})) == 1
 
 
 def test_a_share_of_the_groups_keeps_their_order() -> None:

@@ -246,6 +246,12 @@ def test_a_rejected_round_changes_nothing(monkeypatch):
     assert differences(before.counts, state.counts) == []
 
 
+def test_backends_that_do_not_move_clusters_skip_the_step(monkeypatch):
+    monkeypatch.setattr(split_merge.Round, "run", lambda self: pytest.fail("a round took place"))
+    monkeypatch.setattr(LocalBackend, "moves_clusters", False)
+    run(separated()[0], 2)
+
+
 def test_new_slots_fill_whole_vectors(monkeypatch):
     """Kernels read and write sixteen clusters at a time."""
     corpus, _ = separated()

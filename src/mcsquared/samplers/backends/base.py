@@ -35,9 +35,12 @@ class Backend(ABC):
     collects_labels : bool
         Whether `save_labels` collects the labels of all tokens and `load_labels` can load changed
         ones in the middle of a sweep; otherwise moves of topics are skipped.
+    moves_clusters : bool
+        Whether clusters are split and merged, which `map_groups` must do at a bearable cost.
     """
 
     collects_labels = False
+    moves_clusters = True
 
     def __init__(
         self, observations: Observations, priors: Priors, threads: ThreadPool = SINGLE_THREAD

@@ -73,7 +73,8 @@ def split_and_merge_clusters(sweep: Sweep) -> None:
     """Propose to split and to merge clusters, if λ is finite."""
     state = sweep.state
     now = state.sweep <= FIRST_SWEEPS or state.sweep % PERIOD == 0
-    if math.isinf(state.lam) or not now or sweep.observations.n_groups < 2:
+    is_possible = sweep.backend.moves_clusters and sweep.observations.n_groups >= 2
+    if math.isinf(state.lam) or not now or not is_possible:
         return
     # Topic weights of effects are redrawn given their tables, and stay fixed during the moves.
     key, last_key = (sweep.key._replace(chain=sweep.key.chain + n * ROUND_CHAIN) for n in (1, 2))

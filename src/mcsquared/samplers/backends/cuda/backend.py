@@ -52,6 +52,9 @@ from mcsquared.samplers.types import (
 from mcsquared.state import State
 
 CATEGORIES = int(Step.CATEGORIES)
+# Splits and merges of clusters run on the host, where they take about 35 ns per token and thread: a
+# hundred times as long as a sweep. With more tokens they are skipped.
+MAX_MOVED_TOKENS = 20_000_000
 
 
 class CudaBackend(Backend):
@@ -79,6 +82,7 @@ class CudaBackend(Backend):
         content = DeviceWords if observations.n_words else DeviceVectors
         self.content: DeviceWords | DeviceVectors = content(observations, priors, corpus)
         self.scales = copy_to_device(corpus.scales)
+        self.moves_clusters = observations.n_tokens <= MAX_MOVED_TOKENS
         self._host_labels: Any = None  # labels on the host while functions are mapped over groups
         self.bags = [
             (rows, c, copy_to_device(log_rising_factorials(c, N_TABULATED)))
