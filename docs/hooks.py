@@ -1,31 +1,43 @@
-"""Hooks of the site: links out of docs/, the code of examples, a check for network access."""
+"""Hooks of the site: links out of docs/, code of examples, steps of the sweep, no network access."""
 
 import re
 from pathlib import Path
 from typing import Any
 
-from mkdocs.exceptions import PluginError
-
 ROOT = Path(__file__).resolve().parents[1]
 OUTSIDE = re.compile(r"\[([^\]]+)\]\(\.\./(?!how-to|reference)([^)\s#]+)[^)\s]*\)")
 EXAMPLE = re.compile(r"^\[`(examples/\w+\.py)`\]\(\.\./\1\)$", re.MULTILINE)
+STEPS = "<!-- steps of the sweep -->"
 EXTERNAL = re.compile(r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=[\"']?(?:https?:)?//")
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Insert the code of a linked example; replace links to files outside docs/ by their names."""
+    """Insert code of examples and the steps; replace links to files outside docs/ by their names."""
     if "/" not in page.file.src_uri:
         markdown = OUTSIDE.sub(_named, EXAMPLE.sub(_code, markdown))
-    return markdown
+    return markdown.replace(STEPS, steps_table()) if STEPS in markdown else markdown
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:
     """Raise an error if a page loads anything over the network."""
     if found := EXTERNAL.search(output):
+        from mkdocs.exceptions import PluginError
+
         raise PluginError(
             f"{page.file.src_uri} must not load anything over the network, got {found.group()}"
         )
     return output
+
+
+def steps_table() -> str:
+    """Return the steps of the sweep as a table: name, module, summary of the docstring."""
+    from mcsquared.samplers.sweep import BLOCKED_STEPS
+
+    rows = ["| step | file in `samplers/steps` | what it does |", "| --- | --- | --- |"]
+    for step in BLOCKED_STEPS:
+        summary = (step.__doc__ or "").split("\n")[0].replace("|", "\\|")
+        rows.append(f"| `{step.__name__}` | `{step.__module__.split('.')[-1]}.py` | {summary} |")
+    return "\n".join(rows)
 
 
 def _named(link: re.Match[str]) -> str:
