@@ -1,4 +1,4 @@
-"""Hooks of the site: links out of docs/, code of examples, steps of the sweep, no network access."""
+"""Hooks of the site: links out of docs, code of examples, steps of the sweep, no network."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ EXTERNAL = re.compile(r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=[\"']?(
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Insert code of examples and the steps; replace links to files outside docs/ by their names."""
+    """Insert code of examples and the steps; replace links to files outside docs by their names."""
     if "/" not in page.file.src_uri:
         markdown = OUTSIDE.sub(_named, EXAMPLE.sub(_code, markdown))
     return markdown.replace(STEPS, steps_table()) if STEPS in markdown else markdown
