@@ -33,6 +33,14 @@ def short_stages(monkeypatch):
     monkeypatch.setattr("mcsquared.fitting.checks.MAX_SWEEPS", 32)
 
 
+@pytest.fixture(scope="module")
+def unsettled(corpus):
+    """Return a posterior of 400 sweeps, and the warnings of its fit."""
+    with pytest.warns(ConvergenceWarning) as caught:
+        posterior = model(lam=np.inf).fit(corpus).posterior_
+    return posterior, caught
+
+
 @pytest.fixture
 def quiet():
     with warnings.catch_warnings():
@@ -71,10 +79,8 @@ def test_more_chains_settle_sooner(quiet):
     assert n_sweeps(one) == [400]
 
 
-def test_a_fit_that_does_not_settle_ends_at_the_limit_with_one_warning(corpus):
-    with pytest.warns(ConvergenceWarning) as caught:
-        posterior = model().fit(corpus).posterior_
-    [warning] = caught
+def test_a_fit_that_does_not_settle_ends_at_the_limit_with_one_warning(unsettled):
+    posterior, [warning] = unsettled
     assert n_sweeps(posterior) == [400, 400]
     assert str(warning.message) == posterior.notes[-1]
     assert posterior.notes[-1].startswith("not converged after 400 sweeps of 2 chains: ")
@@ -96,16 +102,20 @@ def test_chains_are_assessed_together(corpus, short_stages, quiet, monkeypatch):
 # Which draws ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("lam", [np.inf, mc2.Gamma(1, 0.1)])
-def test_the_draws_are_those_of_a_run_with_as_many_sweeps(corpus, lam, quiet):
-    staged = model(lam=lam).fit(corpus).posterior_
-    assert n_sweeps(staged) == [400, 400]
-    fixed = model(lam=lam, n_sweeps=400, burn_in=200, thin=1).fit(corpus).posterior_
+@pytest.mark.parametrize(("lam", "limit"), [(np.inf, 400), (mc2.Gamma(1, 0.1), 32)])
+def test_the_draws_are_those_of_a_run_with_as_many_sweeps(corpus, lam, limit, quiet, request):
+    if limit == 400:
+        staged, _ = request.getfixturevalue("unsettled")
+    else:
+        request.getfixturevalue("short_stages")
+        staged = model(lam=lam).fit(corpus).posterior_
+    assert n_sweeps(staged) == [limit, limit]
+    fixed = model(lam=lam, n_sweeps=limit, burn_in=limit // 2, thin=1).fit(corpus).posterior_
     for name in ("log_joint", "n_clusters", "v"):
         np.testing.assert_array_equal(staged.trace[name], fixed.trace[name])
     for chain in (0, 1):
         sweeps = staged.sweep_of_draw[staged.chain_of_draw == chain]
-        same = fixed.cluster_of_group[fixed.chain_of_draw == chain][sweeps - 201]
+        same = fixed.cluster_of_group[fixed.chain_of_draw == chain][sweeps - limit // 2 - 1]
         np.testing.assert_array_equal(staged.cluster_of_group[staged.chain_of_draw == chain], same)
         trace = staged.trace[staged.trace["chain"] == chain]
         np.testing.assert_array_equal(trace["sweep"][trace["kept"]], sweeps)
@@ -121,21 +131,23 @@ def test_draws_do_not_depend_on_the_number_of_cores(corpus, short_stages, quiet)
     assert_same_draws(alone, together)
 
 
-@pytest.mark.parametrize("n_chains", [1, 2])
+@pytest.mark.parametrize(("n_chains", "lam"), [(1, mc2.Gamma(1, 0.1)), (2, np.inf)])
 def test_a_run_killed_at_any_sweep_resumes_to_the_same_draws(
-    corpus, tmp_path, short_stages, quiet, monkeypatch, n_chains
+    corpus, tmp_path, short_stages, quiet, monkeypatch, n_chains, lam
 ):
-    monkeypatch.setattr(checkpoints, "SECONDS_BETWEEN_WRITES", 0.0)
-    whole = model(n_chains=n_chains).fit(corpus).posterior_
+    options = {"n_chains": n_chains, "lam": lam}
+    whole = model(**options).fit(corpus).posterior_
     assert n_sweeps(whole) == [32] * n_chains
     path = tmp_path / "run"
     for chain in range(n_chains):
         for sweep in (1, 5, 8, 9, 15, 16, 17, 31, 32):
             path.unlink(missing_ok=True)
-            broken = model(n_chains=n_chains, checkpoint=path, callbacks=[killer(sweep, chain)])
-            with pytest.raises(KilledError):
-                broken.fit(corpus)
-            resumed = model(n_chains=n_chains, checkpoint=path).fit(corpus).posterior_
+            broken = model(**options, checkpoint=path, callbacks=[killer(sweep, chain)])
+            with monkeypatch.context() as writes:
+                writes.setattr(checkpoints, "SECONDS_BETWEEN_WRITES", 0.0)
+                with pytest.raises(KilledError):
+                    broken.fit(corpus)
+            resumed = model(**options, checkpoint=path).fit(corpus).posterior_
             assert_same_draws(whole, resumed)
 
 
@@ -197,7 +209,8 @@ def test_max_seconds_ends_a_fit_and_keeps_its_draws(corpus, monkeypatch):
     assert len(fitted.predict(corpus)) == 12
 
 
-def test_max_seconds_replaces_the_limit_of_sweeps(corpus, short_stages):
+def test_max_seconds_replaces_the_limit_of_sweeps(corpus, short_stages, monkeypatch):
+    monkeypatch.setattr(chains.time, "monotonic", Clock(step=0.01))
     with pytest.warns(ConvergenceWarning):
         posterior = model(max_seconds=2.0).fit(corpus).posterior_
     assert min(n_sweeps(posterior)) > 32

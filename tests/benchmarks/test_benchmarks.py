@@ -24,6 +24,11 @@ TINY = replace(
 )
 
 
+@pytest.fixture(autouse=True)
+def short_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mcsquared.samplers.hdp.MAX_HDP_SWEEPS", 5)
+
+
 def test_every_step_of_every_contender_is_in_the_table() -> None:
     result = throughput.run(TINY)
     started, _ = start_installed(simulated_corpus(0.01), TINY)

@@ -19,7 +19,7 @@ from mcsquared.fitting import disk
 from tests.test_chain import assert_same_draws
 from tests.test_checkpoint import CONDEMNED, KINDS, make_corpus, make_model
 
-SIGNALS_PER_RUN = 15
+MAX_SIGNALS_PER_RUN = 15
 EXPECTED = {0, -signal.SIGKILL, -signal.SIGTERM, 143}
 # The same corpus in memory, in shards on disk, and on two Dask workers.
 ON_DISK = [("words", 1, "λ resampled"), ("words", 2, "λ = ∞")]
@@ -36,6 +36,7 @@ def run(where, folder, first, n_kills, report=print):
     left = [signal.SIGKILL] * n_kills + [signal.SIGTERM] * (n_kills // 2)
     rng = random.Random(first)
     rng.shuffle(left)
+    signals_per_run = min(-(-len(left) // len(WHERE[where])), MAX_SIGNALS_PER_RUN)
     failures, number, ends = 0, 0, Counter()
     while left:
         name, n_chains, sampling = WHERE[where][number % len(WHERE[where])]
@@ -46,7 +47,7 @@ def run(where, folder, first, n_kills, report=print):
         source = make_corpus(name) if where == "memory" else on_disk(make_corpus(name), inside)
         whole = make_model(n_chains).set_params(**settings).fit(source).posterior_
         resumed = make_model(n_chains, checkpoint=inside / "run").set_params(**settings)
-        signals = [left.pop() for _ in range(min(SIGNALS_PER_RUN, len(left)))]
+        signals = [left.pop() for _ in range(min(signals_per_run, len(left)))]
         fit = on_two_workers if where == "workers" else mc2.MC2.fit
 
         def save(fit=fit, resumed=resumed, source=source, path=inside / "model"):

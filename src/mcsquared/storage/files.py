@@ -18,6 +18,8 @@ import secrets
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -51,6 +53,7 @@ _TYPE_NAMES = {
     **{f"uint{bits}": f"U{bits}" for bits in (8, 16, 32, 64)},
     **{f"float{bits}": f"F{bits}" for bits in (32, 64)},
 }
+_name_of = cache(attrgetter("name"))  # NumPy computes the name of a dtype each time
 
 # Parsing JSON may need twenty times its size in memory; large data belong in tensors.
 _MAX_META = 32 * 2**20
@@ -203,7 +206,7 @@ def _temporary_path(target: Path) -> Path:
 def _plain(name: str, tensor: NDArray[Any]) -> NDArray[Any]:
     """Return the tensor in C order and little-endian."""
     array = np.asarray(tensor, order="C")
-    if array.dtype.name not in _TYPE_NAMES:
+    if _name_of(array.dtype) not in _TYPE_NAMES:
         raise TypeError(f"tensor {name!r} has dtype {array.dtype}, which is not supported")
     return array.astype(array.dtype.newbyteorder("<"), copy=False)
 
@@ -217,7 +220,7 @@ def _header(kind: str, text: str, arrays: Tensors) -> bytes:
     start = 0
     for name, array in arrays.items():
         entries[name] = {
-            "dtype": _TYPE_NAMES[array.dtype.name],
+            "dtype": _TYPE_NAMES[_name_of(array.dtype)],
             "shape": list(array.shape),
             "data_offsets": [start, start + array.nbytes],
         }
@@ -236,7 +239,7 @@ def _digest(kind: str, text: str, tensors: Tensors) -> str:
         digest.update(encoded)
     for name in sorted(tensors):
         tensor = tensors[name]
-        digest.update(repr((name, tensor.dtype.name, tensor.shape)).encode())
+        digest.update(repr((name, _name_of(tensor.dtype), tensor.shape)).encode())
         digest.update(_bytes(tensor))
     return digest.hexdigest()
 
