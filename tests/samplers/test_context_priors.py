@@ -2,12 +2,16 @@
 
 import numpy as np
 import pytest
-from scipy.special import gammaln
 
 import mcsquared as mc2
 from mcsquared.kernels.cpu.categories import draw_category_tables, draw_category_variates
 from mcsquared.observations import observe
-from mcsquared.samplers.steps.context_priors import MAX_G, MIN_G, draw_shapes, resample_log_uniform
+from mcsquared.samplers.steps.context_priors import (
+    MAX_G,
+    MIN_G,
+    draw_base_measure,
+    draw_concentration,
+)
 from mcsquared.samplers.types import Key
 
 
@@ -37,38 +41,49 @@ def test_variates_have_the_shapes_of_their_categories():
     )
 
 
-@pytest.mark.parametrize("totals", [[3, 5, 2], [40, 1]])
-def test_g_has_the_density_of_its_tables(totals):
-    lengths, n_tables, rng = np.array(totals), len(totals) + 2, np.random.default_rng(0)
-    ones = np.ones(len(lengths), np.int64)
-    drawn, g = [], 1.0
+COUNTS = np.array([[3, 0, 1], [0, 4, 0], [1, 1, 30]])  # categories in three clusters
+
+
+@pytest.mark.parametrize("concentration", ["learned", mc2.Gamma(2.0, 0.5)])
+@pytest.mark.parametrize("n_clusters", [0, 2, 3])
+def test_g_has_its_density_given_the_base_measure(concentration, n_clusters):
+    counts, base = COUNTS[:, :n_clusters], np.array([0.2, 0.3, 0.5])
+    family, rng = mc2.Bag(concentration, 3), np.random.default_rng(0)
+    drawn, shapes = [], base
     for _ in range(6000):
-        g = resample_log_uniform(g, lengths, ones, n_tables, rng)
-        drawn.append(np.log(g))
-    assert np.log(MIN_G) <= min(drawn)
-    assert max(drawn) <= np.log(MAX_G)
+        shapes = draw_concentration(family, shapes, counts, rng)
+        drawn.append(np.log(shapes.sum()))
+    np.testing.assert_allclose(shapes / shapes.sum(), base)
     x = np.linspace(np.log(MIN_G), np.log(MAX_G), 20_001)
-    log_density = n_tables * x
-    for n in totals:
-        log_density += gammaln(np.exp(x)) - gammaln(np.exp(x) + n)
+    log_density = np.zeros(len(x))
+    if isinstance(concentration, mc2.Gamma):
+        x = np.linspace(-12.0, 6.0, 20_001)
+        log_density = 2.0 * x - 0.5 * np.exp(x)
+    else:
+        assert np.log(MIN_G) <= min(drawn)
+        assert max(drawn) <= np.log(MAX_G)
+    log_density += [family.given(g * base).log_marginal(counts.T).sum() for g in np.exp(x)]
     density = np.exp(log_density - log_density.max())
     mean = (x * density).sum() / density.sum()
     batches = np.array(drawn).reshape(50, -1).mean(axis=1)
     assert np.mean(drawn) == pytest.approx(mean, abs=4 * batches.std() / np.sqrt(50))
 
 
-def test_shapes_without_data_are_drawn_from_their_prior():
-    rng, family = np.random.default_rng(1), mc2.Bag(mc2.Gamma(3.0, 1.5), 4)
-    nothing, no_tables = np.zeros(2, np.int64), np.zeros(4, np.int64)
-    shapes, g = [], 2.0
-    for _ in range(4000):
-        shapes.append(draw_shapes(family, g, nothing, no_tables, rng))
-        g = shapes[-1].sum()
-    shapes = np.array(shapes)
-    assert shapes.sum(axis=1).mean() == pytest.approx(2.0, abs=0.15)
-    assert (shapes / shapes.sum(axis=1, keepdims=True)).mean(axis=0) == pytest.approx(
-        np.full(4, 0.25), abs=0.015
-    )
+def test_the_base_measure_is_drawn_from_its_posterior():
+    rng, tables = np.random.default_rng(1), np.array([0, 2, 5, 1])
+    drawn = np.array([draw_base_measure(np.full(4, 0.5), tables, rng) for _ in range(4000)])
+    assert drawn.sum(axis=1) == pytest.approx(2.0)
+    assert drawn.mean(axis=0) == pytest.approx(2.0 * (1 + tables) / 12, abs=0.02)
+
+
+def test_g_of_an_uninformative_context_grows_within_a_few_draws():
+    rng = np.random.default_rng(2)
+    counts = rng.multinomial(3000, np.full(200, 1 / 200), 6).T
+    shapes = np.full(200, 0.1)
+    for _ in range(10):
+        shapes = draw_concentration(mc2.Bag("learned", 200), shapes, counts, rng)
+        shapes = draw_base_measure(shapes, counts.sum(axis=1), rng)
+    assert shapes.sum() > 5000
 
 
 def groups_with_junk(n_groups=250):

@@ -6,7 +6,7 @@ import numpy as np
 
 from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.gammas import NOT_ACCEPTED, log_gamma_draw
-from mcsquared.kernels.cpu.special import crt
+from mcsquared.kernels.cpu.special import crt, log_rising_factorial
 from mcsquared.kernels.rng import Step
 
 CATEGORY_TABLES, CATEGORY_VARIATES = int(Step.CATEGORY_TABLES), int(Step.LEARNED_CATEGORIES)
@@ -36,6 +36,15 @@ def draw_category_tables(first, last, counts, shapes, key, tables):
                     counts[v, k], shapes[v], key[0], key[1], key[2], CATEGORY_TABLES, index
                 )
         tables[v] = total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sum_category_terms(g, base, count):
+    """Return Σ_i ln Γ(g b_i + n_i) − ln Γ(g b_i), b_i = base[i] and n_i = count[i]."""
+    total = 0.0
+    for i in range(base.size):
+        total += log_rising_factorial(g * base[i], count[i])
+    return total
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

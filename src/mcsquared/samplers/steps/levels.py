@@ -22,12 +22,13 @@ where C_tk counts the children of type k of units of type t.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from scipy.special import gammaln
 
 from mcsquared.arrays import Floats, Int32s, Int64s
+from mcsquared.families.dirichlet import Dirichlet
 from mcsquared.families.numerics import log_rising_factorial, log_standard_gamma
 from mcsquared.kernels.cpu.messages import FIXED_POINT
 from mcsquared.kernels.rng import Step
@@ -35,7 +36,7 @@ from mcsquared.model.priors import LevelPriors
 from mcsquared.observations.units import UnitContext, Units
 from mcsquared.samplers.content.levels import TypeRows, send_messages
 from mcsquared.samplers.steps.concentrations import resample_concentration
-from mcsquared.samplers.steps.context_priors import draw_shapes
+from mcsquared.samplers.steps.context_priors import draw_base_measure, draw_concentration
 from mcsquared.samplers.steps.weights import draw_log_root
 from mcsquared.samplers.types import ParentWeights, Sweep
 from mcsquared.state import LevelState, State, count_units
@@ -222,11 +223,10 @@ def learn_shapes(
     context: UnitContext, level: LevelState, position: int, rng: np.random.Generator
 ) -> Floats:
     """Draw g and b of a context of units; see `mcsquared.samplers.steps.context_priors`."""
-    shapes = level.shapes[position]
     counts = context.statistics_of_types(level.type_of_unit, level.n_slots).astype(np.int32)
-    tables = draw_crt(counts, shapes, rng).sum(axis=0)
-    totals, family = counts.sum(axis=1, dtype=np.int64), context.family
-    return draw_shapes(family, float(shapes.sum()), totals, tables, rng)  # type: ignore[arg-type]
+    family = cast(Dirichlet, context.family)
+    shapes = draw_concentration(family, level.shapes[position], counts.T, rng)
+    return draw_base_measure(shapes, draw_crt(counts, shapes, rng).sum(axis=0), rng)
 
 
 def log_density_of_levels(sweep: Sweep, log_roots: list[Floats]) -> float:
