@@ -49,6 +49,8 @@ class Settings:
         Fits of each data set whose clusters are compared with each other.
     predicted_sweeps : int
         Sweeps of the fits whose predictions of contexts are scored.
+    relevance_sweeps, relevance_seeds : int
+        Fits with contexts that are unrelated to the clusters.
     start_groups, start_chains, start_sweeps : int
         UN speeches that are clustered from different starts, chains and sweeps of each fit.
     n_number_sizes, number_starts, number_sweeps : int
@@ -108,6 +110,8 @@ class Settings:
     scene_seeds: int = 5
     seeds: int = 5
     predicted_sweeps: int = 120
+    relevance_sweeps: int = 100
+    relevance_seeds: int = 3
     start_groups: int = 3_000
     start_chains: int = 8
     start_sweeps: int = 100
@@ -171,6 +175,8 @@ class Settings:
             scene_seeds=1,
             seeds=2,
             predicted_sweeps=8,
+            relevance_sweeps=4,
+            relevance_seeds=1,
             start_groups=100,
             start_chains=2,
             start_sweeps=10,

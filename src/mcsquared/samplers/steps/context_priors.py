@@ -61,7 +61,8 @@ def draw_concentration(
         The current g b.
     counts : int (categories, clusters)
     """
-    prior, (category, cluster) = family.concentration, np.nonzero(counts)
+    prior = family.concentration if isinstance(family.concentration, Gamma) else None
+    category, cluster = np.nonzero(counts)
     count, totals = counts[category, cluster], counts.sum(axis=0, dtype=np.int64)
     lengths, multiplicity = np.unique(totals[totals > 0], return_counts=True)
     g = float(shapes.sum())
@@ -70,10 +71,9 @@ def draw_concentration(
     def log_density(x: float) -> float:
         value = sum_category_terms(math.exp(x), base, count)
         value -= sum_log_rising_factorials(math.exp(x), lengths, multiplicity)
-        return value + prior.shape * x - prior.rate * math.exp(x) if is_gamma else value
+        return value if prior is None else value + prior.shape * x - prior.rate * math.exp(x)
 
-    is_gamma = isinstance(prior, Gamma)
-    low, high = (-MAX_LOG, MAX_LOG) if is_gamma else (math.log(MIN_G), math.log(MAX_G))
+    low, high = (math.log(MIN_G), math.log(MAX_G)) if prior is None else (-MAX_LOG, MAX_LOG)
     x = min(max(math.log(g), low), high)
     level = log_density(x) + math.log(1.0 - rng.random())
     return shapes * (math.exp(shrink_slice(log_density, level, x, low, high, rng)) / g)

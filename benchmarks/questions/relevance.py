@@ -1,0 +1,180 @@
+"""Contexts that tell nothing about the clusters: identifiers, random categories, permuted tags."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from statistics import mean
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.corpora import data_folder
+from benchmarks.measure import run_parallel
+from benchmarks.settings import Settings
+from benchmarks.tables import Cell, Result, Target, Unavailable
+
+if TYPE_CHECKING:
+    from mcsquared.corpus import Column
+
+NONE, TRUE, JUNK = "none", "true", "true, identifiers, random categories"
+SINGLE, BAGS = "every item in a random group", "those of another group"
+N_RANDOM = 300  # random categories
+MAX_CHANGE, MAX_RELEVANCE, SLACK = 0.01, 0.05, 0.02
+
+
+class Source(NamedTuple):
+    """A data set with classes, the context in question, and the fits to make."""
+
+    file: str
+    loader: str
+    context: str
+    classes: str
+    cases: tuple[str, ...]
+
+
+SETS = {
+    "labelme8": Source(
+        "labelme8.npz", "load_labelme", "tags", "label", (NONE, TRUE, JUNK, SINGLE, BAGS)
+    ),
+    "reuters21578": Source(
+        "reuters21578.npz", "load_reuters", "places", "topics", (NONE, TRUE, JUNK, SINGLE)
+    ),
+}
+
+
+class Fitted(NamedTuple):
+    """Agreement with the classes, number of clusters, and relevance by context."""
+
+    agreement: float
+    n_clusters: int
+    relevance: dict[str, float]
+
+
+def run(settings: Settings) -> Result:
+    available = {
+        name: source
+        for name, source in SETS.items()
+        if not settings.simulated and data_folder(source.file)
+    }
+    if not available:
+        raise Unavailable("none of the data sets was found")
+    calls = [
+        (name, case, seed, settings)
+        for name, source in available.items()
+        for case in source.cases
+        for seed in range(settings.relevance_seeds)
+    ]
+    fits = dict(zip(calls, run_parallel(fit, calls), strict=True))
+    rows: list[tuple[Cell, ...]] = []
+    targets: list[Target] = []
+    for name, source in available.items():
+        found = {
+            case: [fits[call] for call in calls if call[:2] == (name, case)]
+            for case in source.cases
+        }
+        rows += [(name, case, *row_of(fitted, source)) for case, fitted in found.items()]
+        targets += targets_of(name, found)
+    columns = ("data set", "context", "AMI", "lowest", "highest", "clusters", "relevance")
+    columns += ("of identifiers", "of random categories")
+    return Result(
+        "Contexts that are unrelated to the clusters",
+        columns,
+        rows,
+        targets=targets,
+        notes=[
+            f"Means over {settings.relevance_seeds} seeds; {settings.relevance_sweeps} sweeps, "
+            "half of them burn-in. AMI: adjusted mutual information of clusters and classes, "
+            "which the model does not see (scenes of images; topics of newswires that have "
+            "exactly one). The context: tags of images, places of newswires; identifiers are "
+            f"unique, and there are {N_RANDOM} random categories. '{SINGLE}': all items of all "
+            f"groups are permuted, so that nothing is left to tell; '{BAGS}': the items of a group "
+            "stay together, and form clusters of their own that the content does not share.",
+        ],
+    )
+
+
+def row_of(fitted: list[Fitted], source: Source) -> tuple[Cell, ...]:
+    """Return the figures of one case."""
+    scores = [one.agreement for one in fitted]
+    relevance = [
+        mean(one.relevance[name] for one in fitted) if name in fitted[0].relevance else None
+        for name in (source.context, "identifier", "random")
+    ]
+    clusters = mean(float(one.n_clusters) for one in fitted)
+    return mean(scores), min(scores), max(scores), clusters, *relevance
+
+
+def targets_of(name: str, found: dict[str, list[Fitted]]) -> list[Target]:
+    """Return the figures of one data set that have a bound."""
+    score = {case: mean(one.agreement for one in fitted) for case, fitted in found.items()}
+    junk = [max(one.relevance["identifier"], one.relevance["random"]) for one in found[JUNK]]
+    change, moved = abs(score[JUNK] - score[TRUE]), abs(score[SINGLE] - score[NONE])
+    return [
+        Target(f"{name}, change of AMI by unrelated columns", change, MAX_CHANGE, False, ""),
+        Target(f"{name}, relevance of unrelated columns", max(junk), MAX_RELEVANCE, False, ""),
+        Target(f"{name}, change of AMI by permuted items", moved, SLACK, False, ""),
+    ]
+
+
+def fit(name: str, case: str, seed: int, settings: Settings) -> Fitted:
+    """Fit one data set with the contexts of one case."""
+    from sklearn.metrics import adjusted_mutual_info_score
+
+    from mcsquared import MC2, datasets
+
+    source = SETS[name]
+    data = getattr(datasets, source.loader)(data_folder(source.file))
+    classes = data.labels[source.classes]
+    scored = np.array([label != "" and "|" not in label for label in classes])
+    contexts = contexts_of(case, data.corpus.contexts[source.context], seed)
+    model = MC2(
+        contexts={context: family for context, (_, family) in contexts.items()},
+        n_sweeps=settings.relevance_sweeps,
+        burn_in=settings.relevance_sweeps // 2,
+        n_jobs=1,
+        random_state=seed,
+        progress=False,
+    )
+    corpus = data.corpus.with_contexts({key: values for key, (values, _) in contexts.items()})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model.fit(corpus)
+    score = adjusted_mutual_info_score(classes[scored], model.labels_[scored])
+    relevance = model.posterior_.relevance().set_index("context")["mean"].to_dict()
+    return Fitted(float(score), model.n_clusters_, relevance)
+
+
+def contexts_of(case: str, column: Column, seed: int) -> dict[str, tuple[Any, str]]:
+    """Return values and family of every context of a case, by name."""
+    rng, bags = np.random.default_rng(seed), items_of(column)
+    permute: dict[str, Callable[[], list[list[Any]]]] = {
+        TRUE: lambda: bags,
+        JUNK: lambda: bags,
+        SINGLE: lambda: dealt(bags, rng),
+        BAGS: lambda: [bags[j] for j in rng.permutation(len(bags))],
+    }
+    contexts: dict[str, tuple[Any, str]] = {}
+    if case in permute:
+        contexts[column.name] = permute[case](), "bag"
+    if case == JUNK:
+        random = rng.integers(0, N_RANDOM, len(bags))
+        contexts["identifier"] = [f"id {j}" for j in range(len(bags))], "categorical"
+        contexts["random"] = [f"category {i}" for i in random], "categorical"
+    return contexts
+
+
+def items_of(column: Column) -> list[list[Any]]:
+    """Return the items of every group."""
+    matrix, names = column.values, column.categories
+    return [
+        [names[i] for i, n in zip(row.indices, row.data, strict=True) for _ in range(int(n))]
+        for row in matrix
+    ]
+
+
+def dealt(bags: list[list[Any]], rng: np.random.Generator) -> list[list[Any]]:
+    """Return bags of the same sizes, filled with the items of all bags in random order."""
+    items = [item for bag in bags for item in bag]
+    left = iter([items[i] for i in rng.permutation(len(items))])
+    return [[next(left) for _ in bag] for bag in bags]

@@ -1,0 +1,56 @@
+"""Unrelated contexts: the same items in other groups, and columns that tell nothing."""
+
+from collections import Counter
+from dataclasses import replace
+from itertools import chain
+
+import numpy as np
+import pytest
+
+from benchmarks.questions import relevance
+from benchmarks.questions.relevance import BAGS, JUNK, NONE, SINGLE, TRUE, Fitted
+from benchmarks.settings import Settings
+from mcsquared import Corpus
+
+BAGS_OF_GROUPS = [["a", "b"], [], ["c"], ["a", "c", "d"], ["b"]]
+COLUMN = Corpus.from_tokens([["w"]] * 5, {"tags": BAGS_OF_GROUPS}).contexts["tags"]
+
+
+@pytest.mark.parametrize("case", [TRUE, SINGLE, BAGS])
+def test_permuted_items_are_those_of_the_context(case: str) -> None:
+    (values, family) = relevance.contexts_of(case, COLUMN, seed=1)["tags"]
+    assert family == "bag"
+    assert Counter(chain(*values)) == Counter(chain(*BAGS_OF_GROUPS))
+    if case == TRUE:
+        assert values == BAGS_OF_GROUPS
+    if case == SINGLE:
+        assert list(map(len, values)) == list(map(len, BAGS_OF_GROUPS))
+    if case == BAGS:
+        assert sorted(values) == sorted(BAGS_OF_GROUPS)
+
+
+def test_unrelated_columns_are_added() -> None:
+    contexts = relevance.contexts_of(JUNK, COLUMN, seed=1)
+    assert list(contexts) == ["tags", "identifier", "random"]
+    assert len(set(contexts["identifier"][0])) == 5
+    assert relevance.contexts_of(NONE, COLUMN, seed=1) == {}
+
+
+def test_changes_are_relative_to_the_same_context_and_to_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    score = {NONE: 0.3, TRUE: 0.7, JUNK: 0.68, SINGLE: 0.31, BAGS: 0.1}
+    junk = {"tags": 0.8, "places": 0.8, "identifier": 0.01, "random": 0.02}
+
+    def fit(name: str, case: str, seed: int, settings: Settings) -> Fitted:
+        return Fitted(score[case] + 0.01 * seed, 5, junk if case == JUNK else {})
+
+    monkeypatch.setattr(relevance, "data_folder", lambda file: file)
+    monkeypatch.setattr(relevance, "fit", fit)
+    monkeypatch.setattr(relevance, "run_parallel", lambda work, calls: [work(*c) for c in calls])
+    result = relevance.run(replace(Settings(), relevance_seeds=3))
+    assert all(len(row) == len(result.columns) for row in result.rows)
+    assert result.rows[0][2:5] == pytest.approx((0.31, 0.30, 0.32))
+    found = np.array([target.found for target in result.targets], float)
+    assert found == pytest.approx([0.02, 0.02, 0.01] * 2)
+    assert [target.met for target in result.targets] == [False, True, True] * 2
