@@ -60,7 +60,7 @@ def test_a_bound_on_topics_holds_from_the_start(few):
 
 @pytest.mark.parametrize(
     ("n_tokens", "n_sweeps"),
-    [(0, 0), (30, 0), (1_000, 20), (20_000, 400), (500_000, 40), (10**9, 20)],
+    [(0, 0), (30, 0), (1_000, 20), (20_000, 250), (500_000, 40), (10**9, 20)],
 )
 def test_small_and_large_corpora_get_few_sweeps(n_tokens, n_sweeps):
     assert sweeps_for(n_tokens) == n_sweeps

@@ -30,8 +30,9 @@ from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
 from mcsquared.samplers.types import Globals, GroupTask, Key, Labels, Sweep, Weights
 from mcsquared.state import Bounds, State, count
 
-MAX_HDP_SWEEPS = 400  # before a chain with λ = ∞
+MAX_HDP_SWEEPS = 400
 TOKENS_VISITED = 20_000_000  # tokens × sweeps, at most, unless `MIN_SWEEPS` are more
+FEW_TOKENS_VISITED = 5_000_000  # the same if every sweep is followed by a collapsed one
 TOKENS_PER_SWEEP = 50  # a small corpus gets one sweep per 50 tokens
 MIN_SWEEPS = 20  # of a large corpus
 HDP_INIT_CHAIN = 2**29  # offset of the chain number: no sweep of a chain draws the same numbers
@@ -75,7 +76,7 @@ def _weights(sweep: Sweep) -> Weights:
 def is_collapsed_sweep_due(state: State, observations: Observations) -> bool:
     """Return whether `collapsed_sweep` comes next: few tokens, of a family with a kernel."""
     few = 0 < observations.n_tokens <= MAX_COLLAPSED_TOKENS and observations.python_content is None
-    return few and state.sweep % PERIOD == 0
+    return few and (observations.n_words > 0 or state.sweep % PERIOD == 0)
 
 
 def collapsed_sweep(
@@ -147,6 +148,11 @@ def topics_without_clusters(
 
 
 def sweeps_for(n_tokens: int) -> int:
-    """Return the number of sweeps for a corpus of ``n_tokens`` tokens."""
-    n_affordable = max(TOKENS_VISITED // max(n_tokens, 1), MIN_SWEEPS)
+    """Return the number of sweeps for a corpus of ``n_tokens`` words.
+
+    Surplus topics disappear in these sweeps: without clusters, which hold topics where they are,
+    and with ψ integrated out if there are few tokens.
+    """
+    affordable = FEW_TOKENS_VISITED if n_tokens <= MAX_COLLAPSED_TOKENS else TOKENS_VISITED
+    n_affordable = max(affordable // max(n_tokens, 1), MIN_SWEEPS)
     return min(n_affordable, n_tokens // TOKENS_PER_SWEEP, MAX_HDP_SWEEPS)

@@ -16,7 +16,7 @@ from mcsquared.model.parameters import initial_value
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.observations.disk import DiskObservations
-from mcsquared.samplers.hdp import topics_without_clusters
+from mcsquared.samplers.hdp import sweeps_for, topics_without_clusters
 from mcsquared.samplers.init.assignments import (
     at_most,
     blocked_state,
@@ -37,7 +37,7 @@ MIN_TEXT_VOCABULARY = 1000  # distinct words; fewer are, for example, features o
 # Groups that vary start in one cluster if there are more tokens, and are split; with fewer, chains
 # that start in one cluster often stay there.
 MAX_SMALL_TOKENS = 100_000
-SETTLING_SWEEPS = 30  # without clusters, before groups that vary are clustered
+SETTLING_SWEEPS = 30  # without clusters, at least, before groups that vary are clustered
 
 
 def check_init(init: object) -> None:
@@ -133,8 +133,8 @@ def start_blocked(
     elif init == "auto":
         clusters = cluster_whole_groups(groups, priors, clusters, seed, chain, bounds)
     if groups_vary and init == "auto" and groups.n_tokens:
-        settings = (seed, chain, bounds, SETTLING_SWEEPS)
-        topics = topics_without_clusters(groups, priors, topics, *settings)
+        n_sweeps = max(SETTLING_SWEEPS, sweeps_for(groups.n_tokens) if groups.n_words else 0)
+        topics = topics_without_clusters(groups, priors, topics, seed, chain, bounds, n_sweeps)
     elif groups.n_words and not groups_vary:
         topics = topics_without_clusters(groups, priors, topics, seed, chain, bounds)
     state = blocked_state(groups, priors, clusters, topics, rng)
