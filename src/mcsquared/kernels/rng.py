@@ -59,6 +59,7 @@ class Step(IntEnum):
     TYPE_TAILS = 42
     TYPE_TABLES = 43
     TYPE_MOVES = 44
+    TYPE_SCANS = 45
 
 
 @njit(cache=True, inline="always")

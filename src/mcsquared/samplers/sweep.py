@@ -31,6 +31,7 @@ from mcsquared.samplers.steps.slots import add_empty_slots
 from mcsquared.samplers.steps.split_merge import split_and_merge_clusters
 from mcsquared.samplers.steps.tables import draw_cluster_tables
 from mcsquared.samplers.steps.topic_moves import move_topics
+from mcsquared.samplers.steps.type_moves import move_types
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
 from mcsquared.samplers.types import Key, Sweep
 from mcsquared.state import NO_BOUNDS, Bounds, State
@@ -47,6 +48,7 @@ BLOCKED_STEPS: tuple[StepFunction, ...] = (
     begin_log_density,
     draw_cluster_tables,
     draw_effect_tables,  # if contexts act on topics
+    move_types,  # of units above groups, given z
     resample_levels,  # tables and concentrations of units above groups
     record_varying_log_joint,  # if λ is finite
     resample_effects,  # ω and v of effects

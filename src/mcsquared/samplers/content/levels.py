@@ -15,7 +15,7 @@ from mcsquared.kernels.cpu.messages import (
 )
 from mcsquared.kernels.cpu.vector_tokens import VectorTokens, score_vector_groups
 from mcsquared.observations import Observations
-from mcsquared.samplers.content.groups import content_of, tabulate_factorials
+from mcsquared.samplers.content.groups import content_of, count_children, tabulate_factorials
 from mcsquared.samplers.content.python_families import GroupOrder
 from mcsquared.samplers.content.vectors import token_blocks
 from mcsquared.samplers.content.words import tabulate_words
@@ -68,6 +68,25 @@ def send_messages(
     for first, last, score in scorers(task):
         messages += sum(threads.map(last - first, partial(send, score), first, n_parts=1))
     return labels, found | {"messages": messages}
+
+
+class UnitCount(NamedTuple):
+    """Argument of `count_by_unit`: the numbers of units and of cluster slots."""
+
+    n_units: int
+    n_clusters: int
+
+
+def count_by_unit(
+    observations: Observations, labels: Labels, argument: UnitCount, threads: ThreadPool
+) -> tuple[Labels, dict[str, Any]]:
+    """Count groups by parent and cluster: ``children``, int32 (n_units + 1, cluster slots).
+
+    The last row has the groups without a parent.
+    """
+    units = np.arange(argument.n_units + 1, dtype=np.int32)
+    clusters = labels.cluster_of_group
+    return labels, {"children": count_children(observations, clusters, units, argument.n_clusters)}
 
 
 def scorers(task: GroupTask) -> Iterator[tuple[int, int, ScoreFunction]]:

@@ -153,13 +153,19 @@ def draw_tree(
             sent = np.stack([np.logaddexp.reduce(row + own[inside], axis=1) for row in above], 1)
             np.add.at(messages, units.parent[inside], sent)
     for number in reversed(range(len(levels))):
-        rows = draws[number].log_root[None, :]
-        if number + 1 < len(levels):
-            types_above = np.append(state.levels[number + 1].type_of_unit, -1)
-            above = np.vstack([draws[number + 1].log_rows, rows])
-            rows = above[types_above[levels[number].parent]]
-        log_weights = log_likelihoods[number] + rows
+        log_weights = log_likelihoods[number] + log_prior_of_types(state, levels, draws, number)
         state.levels[number].type_of_unit = draw_labels(log_weights, rng)
+
+
+def log_prior_of_types(
+    state: State, levels: tuple[Units, ...], draws: list[LevelDraw], number: int
+) -> Floats:
+    """Return log Π of the parent of every unit of a level, or log π: (n_units or 1, type slots)."""
+    rows = draws[number].log_root[None, :]
+    if number + 1 == len(levels):
+        return rows
+    types_above = np.append(state.levels[number + 1].type_of_unit, -1)
+    return np.vstack([draws[number + 1].log_rows, rows])[types_above[levels[number].parent]]
 
 
 def draw_labels(log_weights: Floats, rng: np.random.Generator) -> Int32s:
