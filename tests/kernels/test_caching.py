@@ -112,6 +112,17 @@ def test_a_temporary_folder_is_used_only_if_nobody_else_can_write_to_it(tmp_path
     assert caching.TemporaryFolder.folder() is None
 
 
+def test_processes_that_compile_at_the_same_time_keep_their_versions_apart(tmp_path, monkeypatch):
+    """Both read the index before either writes: the second must not get the first one's file."""
+    first, second = (caching.CacheFile(str(tmp_path), "double", "stamp") for _ in range(2))
+    for file, key in ((first, "int64"), (second, "float64")):
+        monkeypatch.setattr(file, "_load_index", dict)
+        file.save(key, f"version of {key}")
+    assert len(list(tmp_path.glob("double.*.nbc"))) == 2
+    fresh = caching.CacheFile(str(tmp_path), "double", "stamp")
+    assert (fresh.load("int64"), fresh.load("float64")) == (None, "version of float64")
+
+
 def test_a_damaged_cache_is_compiled_again(kernel, tmp_path):
     kernel()(3)
     for path in (tmp_path / "__pycache__").glob("*.nb?"):

@@ -7,6 +7,7 @@ folder of the source, the user's cache), and a temporary one. If no folder is wr
 is full, kernels are compiled in each process.
 """
 
+import hashlib
 import os
 import stat
 import sys
@@ -94,7 +95,20 @@ class KernelCacheImpl(CompileResultCacheImpl):
 
 
 class CacheFile(IndexDataCacheFile):
-    """The cache files of a kernel; damaged files are replaced."""
+    """The cache files of a kernel; damaged files are replaced.
+
+    The name of a file depends on the key of its version. Consecutive numbers, which numba uses,
+    can be given twice by processes that compile at the same time, and one would load the other's
+    version.
+    """
+
+    def save(self, key, data):
+        """Save a compiled version, then its name in the index."""
+        name = self._data_name(int(hashlib.sha256(repr(key).encode()).hexdigest()[:12], 16))
+        self._save_data(name, data)
+        overloads = self._load_index()
+        if overloads.get(key) != name:
+            self._save_index({**overloads, key: name})
 
     def _load_index(self):
         with suppress(Exception):  # pickle raises errors of many types
