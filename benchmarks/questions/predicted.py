@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
 
 EFFECTS, CLUES = "mcsquared, effects", "mcsquared, clusters only"
+UNITS = "mcsquared, as a level above groups"
 N_TOPICS = 100  # of LDA and DMR, and the upper bound for mcsquared
 N_FIRST = 5
 LEVEL = "90% interval"
@@ -40,7 +41,8 @@ COLUMNS = (
 class Task:
     """A context to be predicted from the content and the other contexts of a corpus.
 
-    ``near`` is the error below which a number counts as near.
+    ``near`` is the error below which a number counts as near; ``names_units`` says whether the
+    values are also predicted as units of a level above groups.
     """
 
     title: str
@@ -50,6 +52,7 @@ class Task:
     n_training: int
     n_held_out: int
     near: float | None = None
+    names_units: bool = False
 
 
 def load_speeches() -> Corpus:
@@ -91,7 +94,7 @@ def load_achievement() -> Corpus:
 
 
 TASKS = (
-    Task("country of UN speeches", "ungdc.npz", "country", load_speeches, 2_000, 400),
+    Task("country of UN speeches", "ungdc.npz", "country", load_speeches, 2_000, 400, None, True),
     Task("year of UN speeches", "ungdc.npz", "year", load_speeches, 2_000, 400, near=5.0),
     Task("an author of NIPS papers", "nips12.npz", "authors", load_papers, 1_566, 174),
     Task("a place of Reuters newswires", "reuters21578.npz", "places", load_newswires, 4_000, 500),
@@ -131,7 +134,8 @@ def notes(settings: Settings) -> list[str]:
         "out. 'near': the year within 5 years, the mean exam score of a school within 0.2. The "
         "last column is the CPU time of training and prediction, on one thread.",
         f"mcsquared: {settings.predicted_sweeps} sweeps, half of them burn-in, at most {N_TOPICS} "
-        "topics; all contexts are effects, or none. "
+        "topics; all contexts are effects, or none. As a level, countries of one type differ in "
+        "their numbers of speeches only. "
         f"LDA and DMR (tomotopy): {N_TOPICS} topics, as many sweeps. With DMR the topics of a "
         "group are inferred without the context, whose values are then compared by the "
         "probability of these topics. Regressions: logistic for categories, a row for every value "
@@ -160,6 +164,8 @@ def methods(task: Task, settings: Settings) -> Iterator[tuple[str, Callable[...,
 
     yield EFFECTS, lambda *given: predict_mc2(*given, settings, True)
     yield CLUES, lambda *given: predict_mc2(*given, settings, False)
+    if task.names_units:
+        yield UNITS, lambda *given: predict_unit(*given, settings)
     if isinstance(task.load().content, Words):
         yield "DMR", lambda *given: regressions.predict_dmr(*given, N_TOPICS, settings)
         yield "regression on TF-IDF", lambda *given: regressions.on_words(*given)
@@ -188,11 +194,16 @@ def predict_mc2(
         random_state=settings.seed,
         progress=False,
     ).fit(train)
-    if train.contexts[context].kind == "number":
+    if test.contexts[context].kind == "number":
         frame = model.predict_context(test, context)
         return frame[["mean", "lower", "upper"]].to_numpy(float)
     frame = model.predict_context(test, context, top=N_FIRST)
     return frame["value"].to_numpy().reshape(test.n_groups, -1)
+
+
+def predict_unit(train: Corpus, test: Corpus, context: str, settings: Settings) -> Any:
+    """Return the predictions of mcsquared if the values are units of a level above groups."""
+    return predict_mc2(train.with_levels(context), test, context, settings, False)
 
 
 def score(found: Any, train: Corpus, test: Corpus, task: Task) -> tuple[Cell, ...]:

@@ -29,8 +29,8 @@ def corpus() -> Corpus:
 
 
 TASKS = tuple(
-    predicted.Task(f"{context} of groups", "none.npz", context, corpus, 20, 20, near=5.0)
-    for context in ("kind", "year")
+    predicted.Task(f"{context} of groups", "none.npz", context, corpus, 20, 20, 5.0, is_unit)
+    for context, is_unit in (("kind", True), ("year", False))
 )
 
 
@@ -41,7 +41,9 @@ def test_every_method_predicts_every_kind_of_context(monkeypatch: pytest.MonkeyP
     assert all(len(row) == len(result.columns) for row in result.rows)
     of_kind = {row[1]: row for row in result.rows if row[0] == "kind of groups"}
     of_year = {row[1]: row for row in result.rows if row[0] == "year of groups"}
-    assert len(of_kind) == len(of_year) == 6
+    assert len(of_kind) == 7
+    assert len(of_year) == 6
+    assert 0.0 <= of_kind[predicted.UNITS][2] <= of_kind[predicted.UNITS][3] == 1.0
     assert of_kind["regression on TF-IDF"][2] == 1.0
     assert of_kind["frequency"][3] == 1.0  # three kinds, five guesses
     assert of_year["regression on TF-IDF"][5] == 1.0
