@@ -277,8 +277,12 @@ class MC2(ClusterMixin, TopicTransformer):
         self.labels_ = labels.astype(np.int64)
         self.n_clusters_ = posterior.n_clusters
         self.n_topics_ = posterior.n_topics
-        self.components_ = np.asarray(posterior.components)
-        self._set_features(self.components_.shape[1], posterior.vocabulary)
+        self._set_features(posterior.n_features, posterior.vocabulary)
+
+    @property
+    def components_(self) -> Floats:
+        """Word probabilities or means of the topics; computed when they are first used."""
+        return self.posterior_.components
 
     def fit_predict(self, X: Any, y: Any = None, *, contexts: Any = None) -> Int64s:
         """Fit the model and return the cluster of each group it was fitted to."""

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from mcsquared.arrays import CountArray, Floats, Int32s, Int64s
 from mcsquared.kernels.cpu.contexts import ContextCounts, rebuild_contexts
-from mcsquared.kernels.cpu.counts import count_pairs
+from mcsquared.kernels.cpu.counts import count_by_group, count_pairs
+from mcsquared.kernels.cpu.lanes import zeros
 from mcsquared.observations import Observations
 from mcsquared.observations.units import Units
 
@@ -196,8 +197,10 @@ class State:
             owner = self.counts if hasattr(self.counts, name) else self
             array, axis = getattr(owner, name), axes[kind]
             if array is not None and axis is not None:
-                widths = [(0, extra if i == axis else 0) for i in range(array.ndim)]
-                setattr(owner, name, np.ascontiguousarray(np.pad(array, widths)))
+                shape = [n + extra * (i == axis) for i, n in enumerate(array.shape)]
+                wider = zeros(*shape, dtype=array.dtype)
+                wider[tuple(map(slice, array.shape))] = array
+                setattr(owner, name, wider)
 
 
 def slots_for(n: int) -> int:
@@ -216,16 +219,17 @@ def count(
 
     If ``topic_of_token`` is empty, the counts of topics are 0.
     """
-    tokens_of_group = np.diff(observations.group_start)
-    cluster_of_token = np.repeat(cluster_of_group, tokens_of_group)[: len(topic_of_token)]
-    topics_in_cluster = _crosstab(cluster_of_token, topic_of_token, n_cluster_slots, n_topic_slots)
+    topics_in_cluster = np.zeros((n_cluster_slots, n_topic_slots), np.int32)
+    if len(topic_of_token):
+        start = observations.group_start
+        count_by_group(start, cluster_of_group, topic_of_token, topics_in_cluster)
     words = observations.word[: len(topic_of_token)]
     topics = topic_of_token if observations.n_words else topic_of_token[:0]
     counts = Counts(
         groups_in_cluster=np.bincount(cluster_of_group, minlength=n_cluster_slots).astype(np.int32),
         tokens_in_cluster=topics_in_cluster.sum(axis=1, dtype=np.int64),
         topics_in_cluster=topics_in_cluster,
-        tokens_in_topic=np.bincount(topic_of_token, minlength=n_topic_slots).astype(np.int64),
+        tokens_in_topic=topics_in_cluster.sum(axis=0, dtype=np.int64),
         words_in_topic=_crosstab(words, topics, observations.n_words, n_topic_slots),
         topic_statistics=_topic_statistics(observations, topic_of_token, n_topic_slots),
         context_statistics=np.zeros((n_cluster_slots, observations.n_context_statistics)),
@@ -270,7 +274,7 @@ def _topic_statistics(
 
 
 def _crosstab(rows: Int32s, columns: TopicLabels, n_rows: int, n_columns: int) -> Int32s:
-    counts = np.zeros((n_rows, n_columns), np.int32)
+    counts = zeros(n_rows, n_columns, dtype=np.int32)
     count_pairs(rows, columns, counts)
     return counts
 

@@ -14,7 +14,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy import sparse
 
-from mcsquared.arrays import Floats, Int32s, Int64s
+from mcsquared.arrays import Floats, Int64s
 from mcsquared.baselines.topic_model import ALL_GROUPS, Rows, TopicModel, single_cluster_parameters
 from mcsquared.checks import check_integer
 from mcsquared.corpus import Corpus
@@ -42,7 +42,7 @@ from mcsquared.samplers.init.assignments import at_most, blocked_state
 from mcsquared.samplers.threads import ThreadPool
 from mcsquared.samplers.types import Key
 from mcsquared.schedule import Schedule
-from mcsquared.state import Bounds, State
+from mcsquared.state import Bounds, State, TopicLabels
 
 CHAIN = 0
 
@@ -244,7 +244,7 @@ class HDPChain:
 
 def initial_topics(
     observations: Observations, priors: Priors, seed: int, init: str, max_topics: int | None
-) -> tuple[Int32s, np.random.Generator]:
+) -> tuple[TopicLabels, np.random.Generator]:
     """Return the initial topics of all tokens, as in the sampler of MC2, and the generator."""
     rng = generator(seed, CHAIN, 0, int(Step.START))
     n_topics, key = at_most(starts.topics_for(observations), max_topics), Key(seed, CHAIN, 0)

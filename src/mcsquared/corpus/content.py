@@ -210,7 +210,8 @@ def canonical_counts(matrix: Any, argument: str) -> sparse.csr_matrix:
     check_largest(data.max(initial=0), argument)
     counts.eliminate_zeros()
     counts = sparse.csr_matrix(
-        (counts.data.astype(np.int32), counts.indices, counts.indptr), shape=counts.shape
+        (counts.data.astype(np.int32, copy=False), counts.indices, counts.indptr),
+        shape=counts.shape,
     )
     counts.sort_indices()
     counts.has_canonical_format = True
@@ -262,7 +263,7 @@ def _vocabulary(vocabulary: Iterable[str] | None, n_words: int) -> NDArray[np.ob
 
 
 def _as_csr(matrix: Any, argument: str) -> sparse.csr_matrix:
-    """Return a copy as a CSR matrix of int64 or float64 without duplicates."""
+    """Return a copy as a CSR matrix without duplicates."""
     if not sparse.issparse(matrix):
         matrix = np.asarray(matrix)
     check_numeric(matrix.dtype, argument)
@@ -272,10 +273,12 @@ def _as_csr(matrix: Any, argument: str) -> sparse.csr_matrix:
         # A cast to int64 would make the largest counts negative.
         check_largest(matrix.max() if 0 not in matrix.shape else 0, argument)
     # Duplicates are summed in a wide type: int8 counts would overflow silently.
-    wide = matrix.astype(np.float64 if matrix.dtype.kind == "f" else np.int64)
+    wide = np.float64 if matrix.dtype.kind == "f" else np.int64
+    is_csr = sparse.issparse(matrix) and matrix.format == "csr"
     with input_errors(f"{argument} is not a valid sparse matrix", ValueError, IndexError):
-        counts = sparse.csr_matrix(wide, copy=True)
+        counts = sparse.csr_matrix(matrix if is_csr else matrix.astype(wide))
         counts.check_format(full_check=True)
+    counts = counts.copy() if counts.has_canonical_format else counts.astype(wide)
     counts.sum_duplicates()
     return counts
 

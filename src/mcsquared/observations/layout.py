@@ -16,7 +16,7 @@ from scipy import sparse
 
 from mcsquared.arrays import CountArray, Int32s, Int64s, Integers
 from mcsquared.corpus.content import row_offsets
-from mcsquared.kernels.cpu.counts import sort_by_word
+from mcsquared.kernels.cpu.counts import count_labels, sort_by_word
 
 N_CHUNKS = 64  # of groups; a large corpus has more
 N_PARTS = 256  # for steps that sum integers; small parts balance the load of threads
@@ -99,7 +99,9 @@ class Layout:
     @cached_property
     def word_start(self) -> Int64s:
         """Bounds of the tokens of each word in `token_by_word`, int64 (n_words + 1,)."""
-        return row_offsets(np.bincount(self.word, minlength=self.n_words))
+        counts = np.zeros(self.n_words, np.int64)
+        count_labels(self.word, counts)
+        return row_offsets(counts)
 
     @cached_property
     def word_chunk_start(self) -> Int64s:

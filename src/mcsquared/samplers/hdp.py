@@ -28,7 +28,7 @@ from mcsquared.samplers.steps.topics import draw_topics_in_turn
 from mcsquared.samplers.steps.weights import topic_weights_with_tail
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
 from mcsquared.samplers.types import Globals, GroupTask, Key, Labels, Sweep, Weights
-from mcsquared.state import Bounds, State, count
+from mcsquared.state import Bounds, State, TopicLabels, count
 
 MAX_HDP_SWEEPS = 400
 TOKENS_VISITED = 20_000_000  # tokens × sweeps, at most, unless `MIN_SWEEPS` are more
@@ -120,12 +120,12 @@ def _resample_concentrations(sweep: Sweep) -> None:
 def topics_without_clusters(
     observations: Observations,
     priors: Priors,
-    topics: NDArray[np.int32],
+    topics: NDArray[np.integer],
     seed: int,
     chain: int,
     bounds: Bounds,
     n_sweeps: int | None = None,
-) -> NDArray[np.int32]:
+) -> TopicLabels:
     """Return the topics of tokens after ``n_sweeps`` (or `sweeps_for`) sweeps without clusters.
 
     When all groups of a cluster share one mixture (λ = ∞), blends of topics fit a cluster as well
@@ -144,7 +144,7 @@ def topics_without_clusters(
         sweep(state, *arguments)
         if is_collapsed_sweep_due(state, observations):
             collapsed_sweep(state, *arguments)
-    return state.topic_of_token.astype(np.int32)
+    return state.topic_of_token
 
 
 def sweeps_for(n_tokens: int) -> int:

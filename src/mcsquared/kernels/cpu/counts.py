@@ -46,6 +46,28 @@ def count_pairs(rows, columns, counts):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def count_labels(labels, counts):
+    """Add 1 to ``counts`` at every label; NumPy would convert the labels to 64-bit integers."""
+    for i in range(labels.size):
+        counts[labels[i]] += 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def renumber(labels, number_of_label, out):
+    """Write the number of every label to ``out``."""
+    for i in range(labels.size):
+        out[i] = number_of_label[labels[i]]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def count_by_group(group_start, cluster_of_group, topic_of_token, counts):
+    """Add the tokens of all groups to ``counts``, int32 (cluster slots, topic slots)."""
+    for j in range(cluster_of_group.size):
+        for i in range(group_start[j], group_start[j + 1]):
+            counts[cluster_of_group[j], topic_of_token[i]] += 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def count_cells(entries, cluster_of_group, cells):
     """Add the tokens of all groups to ``cells``, int32 (n_words, cluster slots)."""
     for j in range(cluster_of_group.size):

@@ -42,6 +42,13 @@ def aligned(*shape: int, dtype: DTypeLike = np.float32) -> NDArray[Any]:
     return buffer[skipped : skipped + size].view(dtype).reshape(shape)
 
 
+def zeros(*shape: int, dtype: DTypeLike) -> NDArray[Any]:
+    """Return an array of zeros, allocated like `aligned`."""
+    array = aligned(*shape, dtype=dtype)
+    array.fill(0)
+    return array
+
+
 INT32, INT64 = ir.IntType(32), ir.IntType(64)
 FLOATS, INTS = ir.VectorType(ir.FloatType(), N_LANES), ir.VectorType(INT32, N_LANES)
 FUSED = ("contract",)  # allows a fused multiply-add, which rounds once

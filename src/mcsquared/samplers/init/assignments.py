@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from mcsquared.kernels.cpu.counts import open_first_tables
-from mcsquared.kernels.cpu.lanes import N_LANES
+from mcsquared.kernels.cpu.counts import count_labels, open_first_tables, renumber
+from mcsquared.kernels.cpu.lanes import N_LANES, aligned
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.samplers.steps.concentrations import draw_dp_weights
@@ -25,18 +26,15 @@ def blocked_state(
 
     For words and λ = ∞, it has counts but no topics of tokens.
     """
-    state = state_from_assignments(
-        observations, priors, cluster_of_group, topic_of_token, rng, round_up_to_lanes
-    )
+    labels = (cluster_of_group, topic_of_token)
+    slots = round_up_to_lanes
+    state = state_from_assignments(observations, priors, *labels, rng, slots, np.uint16)
     if math.isinf(state.lam):
         if observations.n_words:
             state.topic_of_token = np.zeros(0, np.uint16)
-        else:
-            state.topic_of_token = state.topic_of_token.astype(np.uint16)
         return state
     # Every topic of a group starts with one table.
     tables = np.zeros(state.counts.topics_in_cluster.shape, np.int32)
-    state.topic_of_token = state.topic_of_token.astype(np.uint16)
     open_first_tables(
         observations.group_start, state.topic_of_token, state.cluster_of_group, tables
     )
@@ -51,6 +49,7 @@ def state_from_assignments(
     topic_of_token: NDArray[np.integer],
     rng: np.random.Generator,
     slots: Callable[[int], int] = slots_for,
+    topic_dtype: DTypeLike = np.int32,
 ) -> State:
     """Return a state with these labels, concentrations at their prior means, and ε given counts.
 
@@ -58,15 +57,12 @@ def state_from_assignments(
     ----------
     slots : callable
         Returns the number of slots for a number of clusters or topics.
+    topic_dtype : dtype
+        Of the topics of tokens: int32, or uint16 for the blocked sampler.
     """
-    clusters, topics = _compact(cluster_of_group), _compact(topic_of_token)
-    counts = count(
-        observations,
-        clusters,
-        topics,
-        slots(int(clusters.max(initial=-1)) + 1),
-        slots(int(topics.max(initial=-1)) + 1),
-    )
+    clusters, n_clusters = _compact(cluster_of_group, np.int32)
+    topics, n_topics = _compact(topic_of_token, topic_dtype)
+    counts = count(observations, clusters, topics, slots(n_clusters), slots(n_topics))
     concentrations = priors.initial_values()
     active = counts.tokens_in_topic > 0
     tables = (counts.topics_in_cluster[:, active] > 0).sum(axis=0)
@@ -96,8 +92,10 @@ def round_up_to_lanes(n: int) -> int:
     return max(N_LANES, -(-n // N_LANES) * N_LANES)
 
 
-def _compact(labels: NDArray[np.integer]) -> NDArray[np.int32]:
-    """Return labels renumbered 0, 1, ... in order of their value."""
-    present = np.bincount(labels) > 0
-    number = np.cumsum(present, dtype=np.int32) - np.int32(1)
-    return number[labels]
+def _compact(labels: NDArray[np.integer], dtype: DTypeLike) -> tuple[NDArray[Any], int]:
+    """Return labels renumbered 0, 1, ... in order of their value, and how many there are."""
+    counts = np.zeros(int(labels.max(initial=0)) + 1, np.int64)
+    count_labels(labels, counts)
+    compact = aligned(len(labels), dtype=dtype)
+    renumber(labels, np.cumsum(counts > 0) - 1, compact)
+    return compact, int((counts > 0).sum())

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mcsquared.errors import InputError
 from mcsquared.kernels.cpu.cells import draw_topics_by_word
+from mcsquared.kernels.cpu.lanes import aligned
 from mcsquared.kernels.rng import Step
 from mcsquared.model.parameters import initial_value
 from mcsquared.model.priors import Priors
@@ -127,7 +128,7 @@ def start_blocked(
     n_clusters, n_topics = at_most(n_clusters, bounds.clusters), at_most(n_topics, bounds.topics)
     groups = observations.in_memory() if sample is None else observations.take(sample)
     clusters: NDArray[np.integer] = rng.integers(0, n_clusters, groups.n_groups)
-    topics = first_topics(groups, priors, n_topics, key, init, rng)
+    topics: NDArray[np.integer] = first_topics(groups, priors, n_topics, key, init, rng)
     if init == "auto" and groups_vary and groups.n_tokens > MAX_SMALL_TOKENS:
         clusters = np.zeros(groups.n_groups, np.int64)  # `split_and_merge_clusters` finds them
     elif init == "auto":
@@ -158,11 +159,14 @@ def first_topics(
     key: Key,
     init: str,
     rng: np.random.Generator,
-) -> NDArray[np.int32]:
+) -> NDArray[np.uint16]:
     """Return the initial topic of every token: from random groups, or at random."""
+    topics: NDArray[np.uint16] = aligned(observations.n_tokens, dtype=np.uint16)
     if init == "auto" and observations.n_words:
-        return topics_of_seeds(observations, priors, n_topics, key, rng)
-    return rng.integers(0, n_topics, observations.n_tokens, dtype=np.int32)
+        topics[:] = topics_of_seeds(observations, priors, n_topics, key, rng)
+    else:
+        topics[:] = rng.integers(0, n_topics, observations.n_tokens, dtype=np.int32)
+    return topics
 
 
 def clusters_for(observations: Observations) -> int:
