@@ -3,6 +3,9 @@
 import gc
 import os
 import signal
+import socket
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -160,6 +163,58 @@ def test_while_all_workers_are_lost_this_process_goes_on(workers_later, monkeypa
         model = mc2.MC2(callbacks=[scale], **SCHEDULE)
         with pytest.warns(UserWarning, match="lost all of its workers: the fit continues"):
             together = mc2.distributed.fit(model, words(), client=client)
+    assert_same_draws(together.posterior_, alone.posterior_)
+
+
+class RunningCluster:
+    """A scheduler and two workers in processes of their own, at a fixed address."""
+
+    def __init__(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.address, self.processes = f"tcp://127.0.0.1:{self.port}", []
+        self.start()
+
+    def start(self):
+        scheduler = ["dask_scheduler", "--host", "127.0.0.1", "--port", str(self.port)]
+        worker = ["dask_worker", self.address, "--no-nanny", "--nthreads", "1"]
+        for name, *options in (scheduler, worker, worker):
+            command = [sys.executable, "-m", f"distributed.cli.{name}", "--no-dashboard", *options]
+            self.processes.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
+
+    def restart(self):
+        """Kill everything, and start it again at the same address."""
+        self.kill()
+        self.start()
+
+    def kill(self):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+        self.processes.clear()
+
+
+@pytest.mark.slow
+def test_a_restart_of_the_scheduler_changes_nothing():
+    """Nothing on the cluster survives; the client has what is needed to repeat the last sweeps."""
+    alone = mc2.MC2(**SCHEDULE).fit(words())
+    cluster, n_restarts = RunningCluster(), []
+
+    def restart(info):
+        if info.sweep == 6:
+            n_restarts.append(1)
+            cluster.restart()
+
+    try:
+        with distributed.Client(cluster.address, timeout=60) as client:
+            client.wait_for_workers(2, timeout=60)
+            model = mc2.MC2(callbacks=[restart], **SCHEDULE)
+            together = mc2.distributed.fit(model, words(), client=client)
+            assert len(client.nthreads()) == 2
+    finally:
+        cluster.kill()
+    assert n_restarts == [1]
     assert_same_draws(together.posterior_, alone.posterior_)
 
 
