@@ -19,7 +19,7 @@ from mcsquared.arrays import Int32s, Int64s
 from mcsquared.corpus.content import blocks_of_rows, check_largest, object_array
 from mcsquared.errors import InputError
 
-Run = tuple[int, int]  # consecutive rows first:last, without ``last``
+RowRange = tuple[int, int]  # first and last of a half-open range of rows
 BLOCK_ENTRIES = 2**19  # number of entries filled, recoded or hashed at once
 _BYTES_PER_STRING = 200  # ten letters, the code, and entries of dictionaries and lists
 
@@ -90,7 +90,7 @@ class LabelEncoder:
 
 
 class Buffer:
-    """An append-only array of rows of ``width`` numbers, read by runs of rows.
+    """An append-only array of rows of ``width`` numbers, read by ranges of rows.
 
     Parameters
     ----------
@@ -121,15 +121,15 @@ class Buffer:
         for first in range(0, n_rows, step):
             self.append(np.full(min(step, n_rows - first) * self.width, value, self.dtype))
 
-    def read(self, *runs: Run) -> NDArray[Any]:
-        """Return the rows of runs (first, last), one after another: (n,) or (n, width)."""
-        parts = [self._values[first * self.width : last * self.width] for first, last in runs]
+    def read(self, *ranges: RowRange) -> NDArray[Any]:
+        """Return the rows of half-open ranges (first, last), concatenated: (n,) or (n, width)."""
+        parts = [self._values[first * self.width : last * self.width] for first, last in ranges]
         return self._shaped(parts[0] if len(parts) == 1 else np.concatenate(parts))
 
     def _shaped(self, values: NDArray[Any]) -> NDArray[Any]:
         return values if self.width == 1 else values.reshape(-1, self.width)
 
-    def blocks(self) -> Iterator[Run]:
+    def blocks(self) -> Iterator[RowRange]:
         """Yield (first, last) of consecutive blocks of rows."""
         step = max(BLOCK_ENTRIES // self.width, 1)
         for first in range(0, self.n_rows, step):
@@ -161,21 +161,21 @@ class FileBuffer(Buffer):
             file.write(rows.reshape(-1).view(np.uint8).data)
         self.n_rows += rows.size // self.width
 
-    def read(self, *runs: Run) -> NDArray[Any]:
-        """Return the rows of runs (first, last), one after another: (n,) or (n, width)."""
+    def read(self, *ranges: RowRange) -> NDArray[Any]:
+        """Return the rows of half-open ranges (first, last), concatenated: (n,) or (n, width)."""
         row_bytes = self.width * self.dtype.itemsize
-        values = np.empty(sum(last - first for first, last in runs) * self.width, self.dtype)
-        left = values.view(np.uint8).data
+        values = np.empty(sum(last - first for first, last in ranges) * self.width, self.dtype)
+        remaining = values.view(np.uint8).data
         try:
             with open(self.path, "rb", buffering=0) as file:
-                for first, last in runs:
+                for first, last in ranges:
                     file.seek(first * row_bytes)
                     size = (last - first) * row_bytes
                     while size:
-                        n_read = file.readinto(left[:size])
+                        n_read = file.readinto(remaining[:size])
                         if not n_read:
                             raise InputError(f"{self.path} was truncated while in use")
-                        left, size = left[n_read:], size - n_read
+                        remaining, size = remaining[n_read:], size - n_read
         except OSError as error:
             raise InputError(
                 f"{self.path} cannot be read ({error}); the corpus must stay open while in use"
@@ -247,31 +247,31 @@ class RowsBuffer:
         """Append rows without entries."""
         self.start.fill(self.values.n_rows, n_rows)
 
-    def read(self, *runs: Run) -> tuple[Int64s, NDArray[Any], Any]:
-        """Return (start, values, counts) of the rows of runs (first, last); start begins at 0."""
-        start = self.start.read(*((first, last + 1) for first, last in runs))
-        run_end = np.cumsum([last + 1 - first for first, last in runs])
-        run_begin = np.append(0, run_end[:-1])
-        entries = list(zip(start[run_begin].tolist(), start[run_end - 1].tolist(), strict=True))
-        lengths = np.delete(np.diff(start), run_end[:-1] - 1)  # drop the gaps between runs
+    def read(self, *ranges: RowRange) -> tuple[Int64s, NDArray[Any], Any]:
+        """Return (start, values, counts) of the rows in ranges (first, last); start begins at 0."""
+        start = self.start.read(*((first, last + 1) for first, last in ranges))
+        range_end = np.cumsum([last + 1 - first for first, last in ranges])
+        range_begin = np.append(0, range_end[:-1])
+        entries = list(zip(start[range_begin].tolist(), start[range_end - 1].tolist(), strict=True))
+        lengths = np.delete(np.diff(start), range_end[:-1] - 1)  # drop the gaps between ranges
         counts = None if self.counts is None else self.counts.read(*entries)
         return np.append(0, np.cumsum(lengths)), self.values.read(*entries), counts
 
-    def matrix(self, n_columns: int, *runs: Run) -> sparse.csr_matrix:
+    def matrix(self, n_columns: int, *ranges: RowRange) -> sparse.csr_matrix:
         """Return counts as a matrix; rows must be sorted and without duplicates."""
-        start, codes, counts = self.read(*runs)
+        start, codes, counts = self.read(*ranges)
         matrix = sparse.csr_matrix((counts, codes, start), shape=(len(start) - 1, n_columns))
         matrix.has_sorted_indices = True
         matrix.has_canonical_format = True
         return matrix
 
-    def strings(self, *runs: Run) -> list[str]:
+    def strings(self, *ranges: RowRange) -> list[str]:
         """Return rows of UTF-8 bytes as strings."""
-        start, content, _ = self.read(*runs)
+        start, content, _ = self.read(*ranges)
         data, bounds = content.tobytes(), start.tolist()
         return [data[first:last].decode() for first, last in pairwise(bounds)]
 
-    def blocks(self) -> Iterator[Run]:
+    def blocks(self) -> Iterator[RowRange]:
         """Yield (first, last) of blocks of rows with at most BLOCK_ENTRIES entries, or one row."""
         for begin in range(0, self.n_rows, BLOCK_ENTRIES):
             end = min(begin + BLOCK_ENTRIES, self.n_rows)

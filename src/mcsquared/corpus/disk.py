@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.arrays import Int64s
-from mcsquared.corpus.buffers import RowsBuffer, Run, Storage
+from mcsquared.corpus.buffers import RowRange, RowsBuffer, Storage
 from mcsquared.corpus.columns.builder import BufferedColumn
 from mcsquared.corpus.columns.column import Column
 from mcsquared.corpus.content import object_array
@@ -136,9 +136,9 @@ class DiskCorpus:
 
     def __getitem__(self, rows: Any) -> Corpus:
         """Read the groups selected by a slice, a mask or an array of indices into memory."""
-        runs = list(_runs(rows, self.n_groups))
-        contexts = {name: column.read(*runs) for name, column in self._columns.items()}
-        return self._empty._with(self._words.read(*runs), contexts, self._group_names(*runs))
+        ranges = list(_row_ranges(rows, self.n_groups))
+        contexts = {name: column.read(*ranges) for name, column in self._columns.items()}
+        return self._empty._with(self._words.read(*ranges), contexts, self._group_names(*ranges))
 
     def lengths(self, first: int, last: int) -> Int64s:
         """Return the number of tokens of the groups ``first:last``, int64."""
@@ -151,10 +151,10 @@ class DiskCorpus:
             raise InputError(f"index must be from 0 to {self.n_groups - 1}, got {index}")
         return str(self._group_names((index, index + 1))[0])
 
-    def _group_names(self, *runs: Run) -> NDArray[np.object_]:
+    def _group_names(self, *ranges: RowRange) -> NDArray[np.object_]:
         if self._names is None:
-            return object_array([str(j) for first, last in runs for j in range(first, last)])
-        return object_array(self._names.strings(*runs))
+            return object_array([str(j) for first, last in ranges for j in range(first, last)])
+        return object_array(self._names.strings(*ranges))
 
     def describe(self) -> str:
         """Return one line for the content and one per context; see `Corpus.describe`."""
@@ -215,7 +215,7 @@ def _remove_abandoned(parent: Path) -> None:
                     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _runs(rows: Any, n_groups: int) -> Iterator[Run]:
+def _row_ranges(rows: Any, n_groups: int) -> Iterator[RowRange]:
     """Yield (first, last) of each run of consecutive groups."""
     if isinstance(rows, slice) and rows.step in (None, 1):
         with input_errors(f"the slice {rows} is not valid", TypeError):

@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.arrays import Floats, Int64s, Integers
-from mcsquared.corpus.buffers import Buffer, LabelEncoder, RowsBuffer, Run, Storage, recode_rows
+from mcsquared.corpus.buffers import (
+    Buffer,
+    LabelEncoder,
+    RowRange,
+    RowsBuffer,
+    Storage,
+    recode_rows,
+)
 from mcsquared.corpus.columns.column import Column
 from mcsquared.corpus.columns.values import category_label, parse_list, prefix_errors
 from mcsquared.corpus.content import check_magnitude, entries_of_rows
@@ -115,11 +122,11 @@ class BufferedColumn:
     reference: Column
     values: Buffer | RowsBuffer
 
-    def read(self, *runs: Run) -> Column:
-        """Return the column of the groups in runs (first, last)."""
+    def read(self, *ranges: RowRange) -> Column:
+        """Return the column of the groups in ranges (first, last)."""
         if isinstance(self.values, RowsBuffer):
-            return self._with_values(self.values.matrix(self.reference.n_categories, *runs))
-        values = self.values.read(*runs)
+            return self._with_values(self.values.matrix(self.reference.n_categories, *ranges))
+        values = self.values.read(*ranges)
         return self._with_values(
             values.reshape(len(values), -1) if self.reference.kind == "vector" else values
         )

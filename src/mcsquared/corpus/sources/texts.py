@@ -12,7 +12,14 @@ from scipy import sparse
 
 from mcsquared.arrays import Bools, Int32s, Int64s
 from mcsquared.checks import check_integer, is_integer
-from mcsquared.corpus.buffers import Buffer, LabelEncoder, RowsBuffer, Run, Storage, recode_rows
+from mcsquared.corpus.buffers import (
+    Buffer,
+    LabelEncoder,
+    RowRange,
+    RowsBuffer,
+    Storage,
+    recode_rows,
+)
 from mcsquared.corpus.columns.builder import Batch
 from mcsquared.corpus.columns.values import as_list, is_missing
 from mcsquared.corpus.content import MAX_COUNT, Words, row_offsets, words_from_counts
@@ -60,9 +67,9 @@ class BufferedWords:
     notes: list[str]
     options: dict[str, Any] = field(default_factory=dict)
 
-    def read(self, *runs: Run) -> Words:
+    def read(self, *ranges: RowRange) -> Words:
         """Return the words of the groups in half-open ranges (first, last)."""
-        return Words(self.rows.matrix(len(self.vocabulary), *runs), self.vocabulary)
+        return Words(self.rows.matrix(len(self.vocabulary), *ranges), self.vocabulary)
 
 
 def count_texts(
