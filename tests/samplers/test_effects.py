@@ -59,7 +59,7 @@ def two_effects(**options):
 
 
 def numbers_as_content(**options):
-    """Numbers as content."""
+    """Continuous content, and a category that acts on its topics."""
     values = [np.array([[-1.0], [0.9]]), np.array([[1.1]]), np.array([[1.0], [3.0]])]
     return tiny(
         values,
@@ -95,7 +95,7 @@ CONTENTS = {"words": corpora.words, "points": corpora.points}
 EFFECTS = ["kind", "tags", "year"]
 
 
-def given(name, lam=GAMMA):
+def observe_with_effects(name, lam=GAMMA):
     corpus = CONTENTS[name]()
     priors = Priors.for_corpus(corpus, effects=EFFECTS, lam=lam)
     return observe(corpus, priors), priors
@@ -112,41 +112,41 @@ def assert_same(state, other):
 
 
 @pytest.mark.parametrize("name", CONTENTS)
-def test_threads_and_shards_change_nothing_in_what_is_drawn(name):
-    parts = given(name)
-    alone = BLOCKED.start(*parts, 3, 0, "random", 5, 8)
-    threaded, in_shards = copy.deepcopy(alone), copy.deepcopy(alone)
-    backend = ShardedBackend(*parts, 3)
-    backend.load_labels(in_shards, Key(3, 0, 0))
+def test_draws_do_not_depend_on_threads_or_shards(name):
+    inputs = observe_with_effects(name)
+    serial = BLOCKED.start(*inputs, 3, 0, "random", 5, 8)
+    threaded, sharded = copy.deepcopy(serial), copy.deepcopy(serial)
+    backend = ShardedBackend(*inputs, 3)
+    backend.load_labels(sharded, Key(3, 0, 0))
     with ThreadPool(2) as threads:
         for _ in range(5):
-            BLOCKED.sweep(alone, *parts, 3, 0)
-            BLOCKED.sweep(threaded, *parts, 3, 0, threads=threads)
-            BLOCKED.sweep(in_shards, *parts, 3, 0, backend=backend)
-    backend.save_labels(in_shards)
-    assert_same(threaded, alone)
-    assert_same(in_shards, alone)
+            BLOCKED.sweep(serial, *inputs, 3, 0)
+            BLOCKED.sweep(threaded, *inputs, 3, 0, threads=threads)
+            BLOCKED.sweep(sharded, *inputs, 3, 0, backend=backend)
+    backend.save_labels(sharded)
+    assert_same(threaded, serial)
+    assert_same(sharded, serial)
 
 
 @pytest.mark.parametrize("name", CONTENTS)
 def test_counts_are_those_of_the_labels_and_tables_are_those_of_the_groups(name):
-    parts = given(name)
-    state = BLOCKED.start(*parts, 1, 0, "random", 5, 8)
+    inputs = observe_with_effects(name)
+    state = BLOCKED.start(*inputs, 1, 0, "random", 5, 8)
     for _ in range(6):
-        BLOCKED.sweep(state, *parts, 1, 0)
-        assert differences(state.counts, recount(state, parts[0])) == []
+        BLOCKED.sweep(state, *inputs, 1, 0)
+        assert differences(state.counts, recount(state, inputs[0])) == []
         tables = state.tables.sum(axis=0) + state.effects.tables.sum(axis=0)
-        group = np.repeat(np.arange(parts[0].n_groups), np.diff(parts[0].group_start))
+        group = np.repeat(np.arange(inputs[0].n_groups), np.diff(inputs[0].group_start))
         pairs = np.unique(np.stack([group, state.topic_of_token]), axis=1)
-        least = np.bincount(pairs[1], minlength=len(tables))
-        assert (least <= tables).all()
+        lower_bound = np.bincount(pairs[1], minlength=len(tables))
+        assert (lower_bound <= tables).all()
         assert (tables <= state.counts.tokens_in_topic).all()
         assert state.effects.weights.sum() == pytest.approx(1.0)
         assert (state.tables <= state.counts.topics_in_cluster).all()
 
 
 def test_many_topics_are_drawn_from_the_same_distribution(monkeypatch):
-    """The kernel for more topics than registers hold visits all of them, too."""
+    """The kernel for more topics than fit into registers also visits all of them."""
     monkeypatch.setattr(word_content, "MANY_SLOTS", 0)
     found, _ = compare_twice(TINY["one effect"](), 2500, BLOCKED)
     assert is_exact(found, allowance=0.02, n_errors=4), found
@@ -168,13 +168,13 @@ def model(**options):
     return mc2.MC2(effects=EFFECTS, progress=False, **options)
 
 
-def test_a_resumed_run_has_the_draws_of_a_whole_one(tmp_path):
+def test_a_resumed_run_has_the_draws_of_an_uninterrupted_one(tmp_path):
     corpus = corpora.words()
-    whole = model().fit(corpus).posterior_
+    uninterrupted = model().fit(corpus).posterior_
     path = tmp_path / "run.checkpoint"
-    stop = model(checkpoint=path, checkpoint_every=1e-6, callbacks=[lambda info: info.sweep == 13])
-    stop.fit(corpus)
-    assert_same_draws(whole, model(checkpoint=path).fit(corpus).posterior_)
+    stop_at_13 = [lambda info: info.sweep == 13]
+    model(checkpoint=path, checkpoint_every=1e-6, callbacks=stop_at_13).fit(corpus)
+    assert_same_draws(uninterrupted, model(checkpoint=path).fit(corpus).posterior_)
 
 
 def test_a_model_file_contains_the_effects(tmp_path):
@@ -204,15 +204,15 @@ def test_invalid_effects_are_refused(options, message):
         mc2.MC2(n_sweeps=2, **options).fit(corpora.words())
 
 
-def test_content_whose_parameters_are_integrated_out_has_no_effects():
+def test_effects_require_content_with_sampled_parameters():
     corpus = mc2.Corpus([np.ones((2, 1))] * 3, {"kind": ["a", "b", "a"]})
     with pytest.raises(InputError, match="effects require a content family with sample_parameters"):
         mc2.MC2(content=Integrated(1.2, 0.4), effects=["kind"], n_sweeps=2).fit(corpus)
 
 
-def test_a_gpu_has_no_effects():
+def test_effects_are_not_supported_on_a_gpu():
     with pytest.raises(InputError, match="effects require device='cpu'"):
-        check_families(given("words")[0])
+        check_families(observe_with_effects("words")[0])
 
 
 def test_numbers_have_bins_of_about_equally_many_values():

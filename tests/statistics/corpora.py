@@ -123,7 +123,7 @@ def no_content(**options):
     )
 
 
-def own_content_drawn(**options):
+def python_content_drawn(**options):
     """Families without kernels: of the content the parameters are drawn, of the context not."""
     values = [np.array([[-1.0], [0.9]]), np.array([[1.1], [-0.8]]), np.array([[1.0]])]
     return tiny(
@@ -135,7 +135,7 @@ def own_content_drawn(**options):
     )
 
 
-def own_content_integrated(**options):
+def python_content_integrated(**options):
     """The other way round."""
     values = [np.array([[1.0], [6.0]]), np.array([[0.0], [5.0]]), np.array([[2.0]])]
     return tiny(
@@ -184,8 +184,8 @@ CORPORA = {
     "learned contexts": learned_contexts,
 }
 
-# Slow, because no kernel knows their families; the collapsed sampler has other tests of them.
-OWN = {
-    "Python families, content drawn, context integrated": own_content_drawn,
-    "Python families, content integrated, context drawn": own_content_integrated,
+# Slow, because these families have no kernels; other tests cover them in the collapsed sampler.
+PYTHON_FAMILIES = {
+    "Python families, content drawn, context integrated": python_content_drawn,
+    "Python families, content integrated, context drawn": python_content_integrated,
 }

@@ -1,9 +1,8 @@
 """The blocked sampler in plain NumPy, straight from its conditionals, for tiny corpora.
 
 One sweep draws the globals from counts, the labels of all groups given the globals, and the
-concentrations and root weights from the new counts. Clusters and topics that hold nothing are
-represented by ``n_empty`` slots, which share the unused weight by Beta(1, ·) sticks; the last one
-takes the rest.
+concentrations and root weights from the new counts. Empty clusters and topics are represented by
+``n_empty`` slots, which share the unused weight by Beta(1, ·) sticks; the last one takes the rest.
 
     ε_1..ε_M, ε_new     from the last sweep, ε_new broken into sticks
     τ_k  ~  Dir(v ε + O_k),   ψ_m, φ_k from their posteriors
@@ -27,7 +26,7 @@ N_EMPTY = 30
 
 @dataclass
 class PlainState:
-    """Labels numbered 0, 1, ... without holes, tables O_km, ε with its unused rest."""
+    """Labels numbered 0, 1, ... without gaps, tables O_km, ε and the log of its unused weight."""
 
     cluster_of_group: np.ndarray
     topic_of_token: np.ndarray
@@ -50,7 +49,7 @@ class PlainState:
 
 
 def start(observations, priors, seed, chain, init, n_clusters, n_topics, bounds=NO_BOUNDS):
-    """Labels at random, concentrations at their means."""
+    """Return a state with random labels, and concentrations at their prior means."""
     rng = np.random.default_rng([seed, chain])
     clusters = compact(rng.integers(0, n_clusters, observations.n_groups))
     topics = compact(rng.integers(0, n_topics, observations.n_tokens))
@@ -62,97 +61,103 @@ def start(observations, priors, seed, chain, init, n_clusters, n_topics, bounds=
     weights = np.full(topics.max(initial=-1) + 1, 1 / (topics.max(initial=-1) + 2))
     log_unused = np.array([np.log(1 - weights.sum())])
     state = PlainState(clusters, topics, None, weights, log_unused, **value, rng=rng)
-    state.tables = np.minimum(topics_of_group(state, observations), 1)
-    state.tables = sums(state.tables, clusters, state.n_clusters)
+    state.tables = np.minimum(count_topics(state, observations), 1)
+    state.tables = sum_by_label(state.tables, clusters, state.n_clusters)
     if state.lam == inf:
-        state.tables = sums(topics_of_group(state, observations), clusters, state.n_clusters)
+        state.tables = sum_by_label(count_topics(state, observations), clusters, state.n_clusters)
     return state
 
 
 def sweep(state, observations, priors, seed, chain, bounds=NO_BOUNDS, n_empty=N_EMPTY):
-    """Do one sweep."""
+    """Resample all labels and parameters of the state, in place."""
     rng, n_clusters, n_topics = state.rng, state.n_clusters, state.n_topics
     rest = np.exp(state.log_unused[0]) * sticks(n_empty, state.eta, rng)
     weights = np.append(state.topic_weights, rest)
     tables = np.pad(state.tables, ((0, n_empty), (0, n_empty)))
-    topic_given_cluster = dirichlet(state.v * weights + tables, rng)
+    topic_given_cluster = draw_dirichlet(state.v * weights + tables, rng)
     sizes = np.bincount(state.cluster_of_group, minlength=n_clusters).astype(float)
-    *of_clusters, new = dirichlet(np.append(sizes, state.alpha)[None, :], rng)[0]
+    *of_clusters, new = draw_dirichlet(np.append(sizes, state.alpha)[None, :], rng)[0]
     with np.errstate(divide="ignore"):  # the last sticks may be shorter than any float
         log_prior = np.log(np.append(of_clusters, new * sticks(n_empty, state.alpha, rng)))
     log_prior = log_prior + context_likelihoods(state, observations, n_clusters + n_empty)
     likelihood = content_likelihoods(state, observations, n_topics + n_empty)
     if state.lam == inf:
-        tables_of_group = blocked_labels(
+        tables_of_group = resample_blocked_labels(
             state, observations, log_prior, topic_given_cluster, likelihood
         )
     else:
-        varying_labels(state, observations, log_prior, topic_given_cluster, likelihood)
-        tables_of_group = lam_and_tables(state, observations, priors, topic_given_cluster)
+        resample_varying_labels(state, observations, log_prior, topic_given_cluster, likelihood)
+        tables_of_group = resample_lam_and_tables(state, observations, priors, topic_given_cluster)
     occupied = np.unique(state.topic_of_token)
     state.cluster_of_group = compact(state.cluster_of_group)
     state.topic_of_token = compact(state.topic_of_token)
-    state.tables = sums(tables_of_group[:, occupied], state.cluster_of_group, state.n_clusters)
-    concentrations(state, priors, weights[occupied])
+    state.tables = sum_by_label(
+        tables_of_group[:, occupied], state.cluster_of_group, state.n_clusters
+    )
+    resample_concentrations(state, priors, weights[occupied])
 
 
-def blocked_labels(state, observations, log_prior, topic_given_cluster, likelihood):
-    """z with the topics summed out, then l given z; return the tokens per group and topic."""
+def resample_blocked_labels(state, observations, log_prior, topic_given_cluster, likelihood):
+    """Draw z with the topics summed out, then l given z; return the tokens per group and topic."""
     group_of_token = groups_of_tokens(observations)
     log_words = np.log(likelihood @ topic_given_cluster.T)
-    state.cluster_of_group = pick(
-        log_prior + sums(log_words, group_of_token, len(log_prior)), state
+    state.cluster_of_group = draw_columns(
+        log_prior + sum_by_label(log_words, group_of_token, len(log_prior)), state
     )
     chosen = topic_given_cluster[state.cluster_of_group[group_of_token]]
     with np.errstate(divide="ignore"):
-        state.topic_of_token = pick(np.log(chosen * likelihood), state)
-    return topics_of_group(state, observations, likelihood.shape[1])
+        state.topic_of_token = draw_columns(np.log(chosen * likelihood), state)
+    return count_topics(state, observations, likelihood.shape[1])
 
 
-def varying_labels(state, observations, log_prior, topic_given_cluster, likelihood):
-    """l token by token given z and τ, then z given l and τ."""
-    counts = topics_of_group(state, observations, likelihood.shape[1])
+def resample_varying_labels(state, observations, log_prior, topic_given_cluster, likelihood):
+    """Draw l token by token given z and τ, then z given l and τ."""
+    counts = count_topics(state, observations, likelihood.shape[1])
     for i, j in enumerate(groups_of_tokens(observations)):
         counts[j, state.topic_of_token[i]] -= 1
         prior = counts[j] + state.lam * topic_given_cluster[state.cluster_of_group[j]]
-        chances = np.cumsum(prior * likelihood[i])
-        m = int(np.searchsorted(chances, state.rng.random() * chances[-1], side="right"))
+        cumulative = np.cumsum(prior * likelihood[i])
+        m = int(np.searchsorted(cumulative, state.rng.random() * cumulative[-1], side="right"))
         state.topic_of_token[i] = m
         counts[j, m] += 1
     log_topics = np.zeros_like(log_prior)
     for j, m in zip(*np.nonzero(counts), strict=True):
         prior = state.lam * topic_given_cluster[:, m]
         log_topics[j] += gammaln(prior + counts[j, m]) - gammaln(prior)
-    state.cluster_of_group = pick(log_prior + log_topics, state)
+    state.cluster_of_group = draw_columns(log_prior + log_topics, state)
 
 
-def lam_and_tables(state, observations, priors, topic_given_cluster):
-    """o_jm ~ CRT(n_jm, λ τ_km), then λ; return o_jm."""
-    counts = topics_of_group(state, observations, topic_given_cluster.shape[1])
+def resample_lam_and_tables(state, observations, priors, topic_given_cluster):
+    """Draw o_jm ~ CRT(n_jm, λ τ_km), then λ; return o_jm."""
+    counts = count_topics(state, observations, topic_given_cluster.shape[1])
     prior = state.lam * topic_given_cluster[state.cluster_of_group]
     tables = draw_tables(counts, prior, state.rng)
-    state.lam = concentration(
+    state.lam = resample_concentration(
         state.lam, priors.lam, counts.sum(axis=1), tables.sum(axis=1), state.rng
     )
     return tables
 
 
-def concentrations(state, priors, weights):
-    """q, v, η with ε summed out, ε, and α with π summed out."""
+def resample_concentrations(state, priors, weights):
+    """Draw q, v, η with ε summed out, ε, and α with π summed out."""
     rng = state.rng
     tables = draw_tables(state.tables, np.tile(state.v * weights, (state.n_clusters, 1)), rng)
-    state.v = concentration(state.v, priors.v, state.tables.sum(axis=1), tables.sum(axis=1), rng)
+    state.v = resample_concentration(
+        state.v, priors.v, state.tables.sum(axis=1), tables.sum(axis=1), rng
+    )
     total = tables.sum()
-    state.eta = concentration(state.eta, priors.eta, [total], [len(weights)], rng)
-    log_weights = log_gammas(np.append(tables.sum(axis=0), state.eta), rng)
+    state.eta = resample_concentration(state.eta, priors.eta, [total], [len(weights)], rng)
+    log_weights = draw_log_gammas(np.append(tables.sum(axis=0), state.eta), rng)
     log_weights -= logsumexp(log_weights)
     state.topic_weights, state.log_unused = np.exp(log_weights[:-1]), log_weights[-1:]
     n_groups = len(state.cluster_of_group)
-    state.alpha = concentration(state.alpha, priors.alpha, [n_groups], [state.n_clusters], rng)
+    state.alpha = resample_concentration(
+        state.alpha, priors.alpha, [n_groups], [state.n_clusters], rng
+    )
 
 
-def concentration(current, prior, customers, tables, rng):
-    """The generic update from restaurants with customers and tables."""
+def resample_concentration(current, prior, customers, tables, rng):
+    """Draw a concentration given the customers and tables of each of its restaurants."""
     if not isinstance(prior, Gamma):
         return current
     shape, rate = prior.shape, prior.rate
@@ -167,31 +172,31 @@ def draw_tables(customers, prior, rng):
     """Draw CRT(n, a) one customer after another."""
     tables = np.zeros_like(customers)
     for cell in zip(*np.nonzero(customers), strict=True):
-        seats = np.arange(customers[cell])
-        tables[cell] = (rng.random(len(seats)) * (prior[cell] + seats) < prior[cell]).sum()
+        n_seated = np.arange(customers[cell])
+        tables[cell] = (rng.random(len(n_seated)) * (prior[cell] + n_seated) < prior[cell]).sum()
     return tables
 
 
-def sticks(n, value, rng):
-    """Shares of a unit weight: n − 1 Beta(1, value) sticks, and the rest."""
-    broken = np.append(rng.beta(1.0, value, n - 1), 1.0)
+def sticks(n, concentration, rng):
+    """Draw n stick-breaking weights that sum to 1; the last one takes the rest."""
+    broken = np.append(rng.beta(1.0, concentration, n - 1), 1.0)
     return broken * np.cumprod(np.append(1.0, 1 - broken[:-1]))
 
 
-def log_gammas(shape, rng):
-    """Logarithms of gamma draws, however small the shape."""
+def draw_log_gammas(shape, rng):
+    """Draw the logs of gamma variates, finite for small shape parameters."""
     with np.errstate(divide="ignore"):
         return np.log(rng.gamma(shape + 1.0)) + np.log(rng.random(np.shape(shape))) / shape
 
 
-def dirichlet(shape, rng):
-    """One Dirichlet draw per row."""
-    logs = log_gammas(shape, rng)
+def draw_dirichlet(alpha, rng):
+    """Draw from the Dirichlet distribution of each row of ``alpha``."""
+    logs = draw_log_gammas(alpha, rng)
     return np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
 
 
-def pick(log_weights, state):
-    """Draw a column for every row."""
+def draw_columns(log_weights, state):
+    """Draw the index of a column for every row, given log-probabilities up to a constant."""
     noise = state.rng.gumbel(size=log_weights.shape)
     return (log_weights + noise).argmax(axis=1)
 
@@ -200,8 +205,8 @@ def compact(labels):
     return np.unique(labels, return_inverse=True)[1].reshape(-1)
 
 
-def sums(rows, labels, n):
-    """Sums of the rows of each label."""
+def sum_by_label(rows, labels, n):
+    """Return the sum of the rows with each label: (n, n_columns)."""
     total = np.zeros((n, rows.shape[1]), rows.dtype)
     np.add.at(total, labels, rows)
     return total
@@ -211,8 +216,8 @@ def groups_of_tokens(observations):
     return np.repeat(np.arange(observations.n_groups), np.diff(observations.group_start))
 
 
-def topics_of_group(state, observations, n_slots=None):
-    """n_jm, the tokens per group and topic."""
+def count_topics(state, observations, n_slots=None):
+    """Return n_jm, the tokens per group and topic."""
     counts = np.zeros((observations.n_groups, n_slots or state.n_topics), int)
     np.add.at(counts, (groups_of_tokens(observations), state.topic_of_token), 1)
     return counts
@@ -221,10 +226,10 @@ def topics_of_group(state, observations, n_slots=None):
 def content_likelihoods(state, observations, n_slots):
     """p(w_ji | ψ_m) with ψ drawn from its posterior: (n_tokens, n_slots)."""
     family = observations.content_family
-    x = observations.word if observations.n_words else in_own_units(family, observations.values)
+    x = observations.word if observations.n_words else undo_centring(family, observations.values)
     if not observations.n_tokens:
         return np.zeros((0, n_slots))
-    stats = sums(family.statistics(x), state.topic_of_token, n_slots)
+    stats = sum_by_label(family.statistics(x), state.topic_of_token, n_slots)
     return np.exp(family.log_likelihood(x, family.sample_parameters(stats, state.rng)))
 
 
@@ -232,19 +237,19 @@ def context_likelihoods(state, observations, n_slots):
     """Σ over contexts of log F(x_j | φ_k) with φ drawn from its posterior: (n_groups, n_slots)."""
     total = np.zeros((observations.n_groups, n_slots))
     for family, x, observed in contexts_of(observations):
-        stats = sums(family.statistics(x), state.cluster_of_group[observed], n_slots)
+        stats = sum_by_label(family.statistics(x), state.cluster_of_group[observed], n_slots)
         parameters = family.sample_parameters(stats, state.rng)
         total[observed] += family.log_likelihood(x, parameters)
     return total
 
 
 def contexts_of(observations):
-    """Family, observations and the groups that have one, for every context."""
+    """Yield the family, the observations and the mask of observed groups of every context."""
     dense, bags, first = observations.dense, observations.bags, 0
     for c, family in enumerate(observations.dense_families):
         columns = dense.values[:, dense.value_start[c] : dense.value_start[c + 1]]
         observed = dense.observed[:, c]
-        yield family, in_own_units(family, columns[observed]), observed
+        yield family, undo_centring(family, columns[observed]), observed
     for c, family in enumerate(observations.bag_families):
         counts = np.zeros((observations.n_groups, family.n_stats), int)
         for j in range(observations.n_groups):
@@ -256,8 +261,8 @@ def contexts_of(observations):
         yield family, x[observed], observed
 
 
-def in_own_units(family, values):
-    """Undo the centring; one number each unless the family takes vectors."""
+def undo_centring(family, values):
+    """Return values before centring, as a 1-D array unless the family takes vectors."""
     origin = getattr(family, "origin", None)
     values = values + (0.0 if origin is None else np.asarray(origin))
     return values if family.name == "multivariate_gaussian" else values[:, 0]

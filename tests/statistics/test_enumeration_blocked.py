@@ -16,21 +16,23 @@ from mcsquared.samplers.sweep import BLOCKED
 from mcsquared.state import Bounds
 from tests.statistics import plain_blocked
 from tests.statistics.agreement import compare, compare_twice, is_exact, row
-from tests.statistics.corpora import CORPORA, OWN, bounded, missing_and_bag
+from tests.statistics.corpora import CORPORA, PYTHON_FAMILIES, bounded, missing_and_bag
 
 BLOCKED_ALONE = BLOCKED.without(collapsed_step)
 LAMS = {"λ = ∞": inf, "λ = 0.5": 0.5, "λ resampled": Gamma(2.0, 1.0)}
 every_lam = pytest.mark.parametrize("lam", LAMS, ids=["infinite", "fixed", "resampled"])
 
 
-def roomy():
-    """Bounds that leave as many empty slots as the posterior needs."""
+def loosely_bounded():
+    """A corpus with bounds that do not bind: they leave enough empty slots."""
     return missing_and_bag(bounds=Bounds(clusters=12, topics=14))
 
 
-TINY_CORPORA = {name: make for name, make in CORPORA.items() if make is not bounded} | OWN
-TINY_CORPORA["bounds that do not bind"] = roomy
-SHORT = [
+TINY_CORPORA = {
+    name: make for name, make in CORPORA.items() if make is not bounded
+} | PYTHON_FAMILIES
+TINY_CORPORA["bounds that do not bind"] = loosely_bounded
+SHORT_CHAINS = [
     ("λ = ∞", "missing Gaussian context and a bag"),
     ("λ = ∞", "Gaussian content"),
     ("λ = 0.5", "vectors as content, counts and booleans as contexts"),
@@ -45,14 +47,14 @@ def make(name, lam):
     return replace(tiny, priors=replace(tiny.priors, lam=LAMS[lam]))
 
 
-@pytest.mark.parametrize(("lam", "name"), SHORT)
+@pytest.mark.parametrize(("lam", "name"), SHORT_CHAINS)
 def test_a_short_chain_agrees_with_enumeration(name, lam):
     found = compare(make(name, lam), n_sweeps=1500, seed=2, sampler=BLOCKED_ALONE)
     assert is_exact(found, allowance=0.03, n_errors=4), found
 
 
 def test_weighing_the_topics_of_a_group_first_agrees_with_enumeration(monkeypatch):
-    """What is done when there are many topics, here with a few."""
+    """The method for many topics, used here for a few."""
     monkeypatch.setattr(words, "MANY_SLOTS", 0)
     found = compare(make("repeated words", "λ = 0.5"), n_sweeps=2000, seed=3, sampler=BLOCKED)
     assert is_exact(found, allowance=0.03, n_errors=4), found
@@ -89,16 +91,16 @@ def test_long_chains_of_both_sweeps_in_turn_agree_with_enumeration(name, calibra
 @every_lam
 @pytest.mark.parametrize("name", TINY_CORPORA)
 def test_a_long_chain_agrees_with_enumeration(name, lam, calibration):
-    """Of so many rows some are beyond three standard errors by chance: those get a second chain."""
-    n_sweeps = 6_000 if name in OWN else 20_000
+    """Some of so many rows exceed three standard errors by chance: a second chain checks them."""
+    n_sweeps = 6_000 if name in PYTHON_FAMILIES else 20_000
     found, measured = compare_twice(make(name, lam), n_sweeps, BLOCKED_ALONE)
     calibration(f"enumeration, blocked, {lam}: {name}", **measured)
     assert is_exact(found, allowance=0.01, n_errors=3), found
 
 
 @pytest.mark.calibrate
-def test_bounds_that_bind_hold_and_are_near_the_posterior_given_them(calibration):
-    """With topics summed out of the z step, a bound can only close slots: that is not exact."""
+def test_binding_bounds_hold_and_draws_are_close_to_the_bounded_posterior(calibration):
+    """With topics summed out of the z step, a bound can only close slots, which is not exact."""
     n_sweeps = 20_000
     found = compare(bounded(), n_sweeps=n_sweeps, seed=1, sampler=BLOCKED_ALONE)
     measured = row(found)
@@ -110,7 +112,7 @@ def test_bounds_that_bind_hold_and_are_near_the_posterior_given_them(calibration
 
 @pytest.mark.calibrate
 @every_lam
-def test_the_sampler_written_plainly_agrees_with_enumeration(lam, calibration):
+def test_the_plain_numpy_sampler_agrees_with_enumeration(lam, calibration):
     n_sweeps = 10_000
     tiny = make("sampled concentrations", lam)
     found = compare(tiny, n_sweeps=n_sweeps, seed=1, sampler=plain_blocked)
@@ -118,17 +120,17 @@ def test_the_sampler_written_plainly_agrees_with_enumeration(lam, calibration):
     assert is_exact(found, allowance=0.02, n_errors=3.5), found
 
 
-def customers_for_tables(draw_tables):
-    """Cluster tables as if every customer had a table to itself."""
+def one_table_per_customer(draw_tables):
+    """Return a `draw_tables` of clusters in which every customer has its own table."""
 
-    def tables(customers, *given):
+    def draw(customers, *_):
         return customers
 
-    return tables
+    return draw
 
 
-def tokens_for_tables(draw_tables):
-    """Group tables as if every token had a table to itself."""
+def one_table_per_token(draw_tables):
+    """Return a `draw_tables` of groups in which every token has its own table."""
 
     def draw(self, sweep):
         state = sweep.state
@@ -139,7 +141,7 @@ def tokens_for_tables(draw_tables):
 
 
 def one_empty_slot(usable_slots):
-    """A truncation with slots for one new cluster and one new topic."""
+    """Return a `usable_slots` that leaves one empty slot."""
 
     def first(occupied, bound):
         return usable_slots(occupied, bound)[:1]
@@ -148,15 +150,15 @@ def one_empty_slot(usable_slots):
 
 
 CONTROLS = [
-    ("λ = ∞", "no contexts", base, "draw_tables", customers_for_tables),
+    ("λ = ∞", "no contexts", base, "draw_tables", one_table_per_customer),
     ("λ = ∞", "no contexts", weights, "usable_slots", one_empty_slot),
-    ("λ = 0.5", "repeated words", base.Backend, "draw_tables", tokens_for_tables),
+    ("λ = 0.5", "repeated words", base.Backend, "draw_tables", one_table_per_token),
 ]
 
 
 @pytest.mark.parametrize(("lam", "corpus", "module", "name", "wrong"), CONTROLS)
-def test_a_wrong_sampler_is_noticed(lam, corpus, module, name, wrong, monkeypatch):
-    """Without moves of clusters and topics, which draw all tables anew and hide wrong ones."""
+def test_a_wrong_sampler_is_detected(lam, corpus, module, name, wrong, monkeypatch):
+    """Moves of clusters and topics are omitted: they redraw all tables and hide wrong ones."""
     monkeypatch.setattr(module, name, wrong(getattr(module, name)))
     sampler = BLOCKED_ALONE.without(split_and_merge_clusters).without(move_topics)
     found = compare(make(corpus, lam), n_sweeps=2000, seed=2, sampler=sampler)
