@@ -1,4 +1,4 @@
-"""Checkpoints of runs that end badly: a full disk, a second run, SIGTERM."""
+"""Checkpoints when something goes wrong: a full disk, a second run, SIGTERM."""
 
 import errno
 import os
@@ -13,13 +13,13 @@ from tests.test_checkpoint import at_every_sweep as at_every_sweep
 from tests.test_checkpoint import make_corpus, make_model
 
 
-def test_a_full_disk_is_one_sentence_and_the_next_write_is_tried_again(
+def test_a_full_disk_gives_a_warning_and_the_next_write_is_tried_again(
     tmp_path, at_every_sweep, monkeypatch
 ):
     corpus, path = make_corpus("words"), tmp_path / "run"
     fsync, full = os.fsync, []
 
-    def no_room(descriptor):
+    def fsync_or_fail(descriptor):
         if full:
             raise OSError(errno.ENOSPC, "No space left on device")
         fsync(descriptor)
@@ -31,23 +31,23 @@ def test_a_full_disk_is_one_sentence_and_the_next_write_is_tried_again(
             assert read_file(path, "checkpoint")[1]["chains"]["0"]["sweep"] == 20
             full.clear()
 
-    monkeypatch.setattr(os, "fsync", no_room)
-    with pytest.warns(UserWarning, match="cannot be written: no space left .*; the run goes on"):
-        whole = make_model(checkpoint=path, callbacks=[fill]).fit(corpus)
+    monkeypatch.setattr(os, "fsync", fsync_or_fail)
+    with pytest.warns(UserWarning, match="cannot be written: no space left .*; the run continues"):
+        fitted = make_model(checkpoint=path, callbacks=[fill]).fit(corpus)
     assert [entry.name for entry in tmp_path.iterdir()] == ["run"]
     assert read_file(path, "checkpoint")[1]["chains"]["0"]["sweep"] == 40
-    assert_same_draws(make_model().fit(corpus).posterior_, whole.posterior_)
+    assert_same_draws(make_model().fit(corpus).posterior_, fitted.posterior_)
 
 
-def test_a_checkpoint_is_of_one_run_at_a_time(tmp_path):
+def test_only_one_run_at_a_time_can_use_a_checkpoint(tmp_path):
     corpus, path = make_corpus("words"), tmp_path / "run"
 
-    def second(info):
+    def start_second_run(info):
         with pytest.raises(ModelFileError, match="is in use by another run"):
             make_model(checkpoint=path).fit(corpus)
         return info.sweep == 2
 
-    make_model(checkpoint=path).set_params(burn_in=0, callbacks=[second]).fit(corpus)
+    make_model(checkpoint=path).set_params(burn_in=0, callbacks=[start_second_run]).fit(corpus)
     assert [entry.name for entry in tmp_path.iterdir()] == ["run"]
 
 

@@ -65,7 +65,7 @@ class Checkpoint:
             try:
                 write_file(self.path, KIND, tensors, meta)
             except ModelFileError as error:  # e.g. a full disk, which may have space again later
-                warnings.warn(f"{error}; the run goes on", stacklevel=2)
+                warnings.warn(f"{error}; the run continues", stacklevel=2)
         self._written[run.chain] = time.monotonic()
 
     def load(self, observations: Observations, priors: Priors, sampler: str) -> dict[int, ChainRun]:
