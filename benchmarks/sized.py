@@ -1,4 +1,4 @@
-"""Simulated corpora of a given size, to which the cost of a sweep is fitted."""
+"""Simulated corpora of a given size, used to measure how the cost of a sweep scales."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy import sparse
 if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
 
-TOPICS_OF_GROUP = 8
+TOPICS_PER_GROUP = 8
 ZIPF_OFFSET = 5  # added to ranks: the most frequent words have similar frequencies
 
 
@@ -40,10 +40,10 @@ class Size:
 
 
 def sized_corpus(size: Size, seed: int = 0) -> Corpus:
-    """Return groups of words with a year, and a place if there are categories.
+    """Return a simulated corpus of words with the context "year", and "place" if n_categories > 0.
 
-    Lengths vary, word frequencies follow Zipf's law, and a group uses some topics of its cluster:
-    the repetition of words within a group determines the cost of many steps.
+    Lengths vary, word frequencies follow Zipf's law, and a group uses some topics of its cluster,
+    because the repetition of words within a group determines the cost of many steps.
     """
     from mcsquared.corpus import Corpus
 
@@ -51,18 +51,18 @@ def sized_corpus(size: Size, seed: int = 0) -> Corpus:
     cluster = rng.integers(size.n_clusters, size=size.n_groups)
     length = rng.lognormal(np.log(size.tokens_per_group), 0.4, size.n_groups).astype(int) + 1
     group = np.repeat(np.arange(size.n_groups), length)
-    topics_of_cluster = rng.integers(size.n_topics, size=(size.n_clusters, 4 * TOPICS_OF_GROUP))
-    chosen = rng.integers(4 * TOPICS_OF_GROUP, size=(size.n_groups, TOPICS_OF_GROUP))
+    topics_of_cluster = rng.integers(size.n_topics, size=(size.n_clusters, 4 * TOPICS_PER_GROUP))
+    chosen = rng.integers(4 * TOPICS_PER_GROUP, size=(size.n_groups, TOPICS_PER_GROUP))
     topics_of_group = topics_of_cluster[cluster[:, None], chosen]
-    topic = topics_of_group[group, rng.integers(TOPICS_OF_GROUP, size=len(group))]
+    topic = topics_of_group[group, rng.integers(TOPICS_PER_GROUP, size=len(group))]
     word = _words(topic, size, rng)
     ones, shape = np.ones(len(group), np.int32), (size.n_groups, size.n_words)
     contexts = {"year": 2000 + 10 * rng.normal(size=size.n_clusters)[cluster] + cluster % 3}
     contexts["year"] += rng.normal(size=size.n_groups)
     if size.n_categories:
         first = rng.integers(size.n_categories, size=size.n_clusters)[cluster]
-        spread = rng.geometric(0.1, size=size.n_groups)
-        contexts["place"] = ((first + spread) % size.n_categories).astype(str)
+        offset = rng.geometric(0.1, size=size.n_groups)
+        contexts["place"] = ((first + offset) % size.n_categories).astype(str)
     return Corpus(sparse.csr_matrix((ones, (group, word)), shape=shape), contexts)
 
 

@@ -338,7 +338,7 @@ def _of_units(column: Column, parents: Integers, n_units: int) -> Column:
     return _rows_or_missing(column, row)
 
 
-def place_contexts(
+def move_contexts_to_levels(
     columns: Mapping[str, Column],
     levels: Sequence[Level],
     contexts_of_level: Mapping[str | None, Sequence[str]],

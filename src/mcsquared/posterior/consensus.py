@@ -64,7 +64,7 @@ def consensus(draws: Int32s, loss: Loss = "vi") -> Int32s:
     phi = _phi(loss)
     n_draws, n_groups = draws.shape
     chosen = evenly_spaced(n_draws, max(_MAX_TABLE_SIZE // n_groups, _MIN_DRAWS))
-    # Numbered alike, so that the result does not depend on the numbers of clusters in the draws.
+    # Clusters are renumbered, so that the result does not depend on their labels in the draws.
     draws = np.stack([numbered_by_size(draws[draw]) for draw in chosen])
     search = _Search(draws, phi)
     # If the draws disagree, lists are long: use fewer draws.
@@ -160,8 +160,8 @@ class _Search:
         self.rng = np.random.default_rng(0)
         self.budget = _BUDGET
         self.best = np.zeros(self.n_units, np.int32)
-        self.lowest = np.inf
-        self.agreeing = 0
+        self.lowest_loss = np.inf
+        self.n_agreeing = 0
         kernels.assign(self._partition_of_draw(self.n_draws // 2), self.tables)
 
     @property
@@ -172,7 +172,7 @@ class _Search:
     def run(self) -> Int32s:
         """Return the best partition of the units found within the budget."""
         for number, labels in enumerate(self._starts()):
-            if (self.budget <= 0 and number >= 2) or self.agreeing >= _N_AGREEING:
+            if (self.budget <= 0 and number >= 2) or self.n_agreeing >= _N_AGREEING:
                 break
             if labels is not None:
                 self.kernels.assign(labels, self.tables)
@@ -219,10 +219,10 @@ class _Search:
                 break
         loss = self.kernels.loss(self.tables)
         tolerance = 1e-9 * (1.0 + abs(loss))
-        if loss < self.lowest - tolerance:
-            self.lowest, self.best = loss, numbered_by_size(labels)
-            self.agreeing = 0
-        self.agreeing += loss < self.lowest + tolerance
+        if loss < self.lowest_loss - tolerance:
+            self.lowest_loss, self.best = loss, numbered_by_size(labels)
+            self.n_agreeing = 0
+        self.n_agreeing += loss < self.lowest_loss + tolerance
 
     def _dissolve(self) -> None:
         """Dissolve the clusters of the best partition one at a time, and search from there.
@@ -235,7 +235,7 @@ class _Search:
             n_clusters = int(self.best.max()) + 1
             if self.budget <= 0 or without_gain >= n_clusters:
                 break
-            labels, before = self.best.copy(), self.lowest
+            labels, before = self.best.copy(), self.lowest_loss
             units = np.flatnonzero(labels == attempt % n_clusters)
             without_gain += 1
             if units.size > 1:
@@ -245,7 +245,7 @@ class _Search:
                 self.kernels.allocate(order, labels, self.tables, self.max_clusters)
                 self.budget -= 2 * self.pass_cost
                 self._descend(labels)
-            if self.lowest < before:
+            if self.lowest_loss < before:
                 without_gain = 0
 
 

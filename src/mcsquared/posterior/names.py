@@ -34,8 +34,8 @@ _WORDLIKE = re.compile(r"[^\W\d_]{2,}([-'’ _][^\W\d_]+)*")
 def cluster_names(posterior: Posterior, dimensions: Sequence[str] | None = None) -> list[str]:
     """Return a unique name for each cluster; empty if nothing is distinctive.
 
-    Every group counts once, so one long group does not name a cluster. ``dimensions`` are the
-    names of the dimensions of vectors.
+    Every group counts once, so a single long group cannot determine the name. ``dimensions`` are
+    the names of the dimensions of vectors.
     """
     words = None if posterior.vocabulary is None else TopicWords(posterior)
     has_words = words is not None and words.readable
@@ -98,7 +98,7 @@ class TopicWords:
         return [shorten(self.vocabulary[w], MAX_WORD_LENGTH) for w in words]
 
     def distinct(self, probability: Floats) -> list[str]:
-        """Return relevant words without a common stem, for a name; none if words are codes."""
+        """Return relevant words, at most one per stem; empty if the words are codes."""
         if not self.readable:
             return []
         return _one_per_stem(
@@ -111,7 +111,10 @@ class TopicWords:
 
 
 def _unique(phrases: list[list[str]], given: dict[int, str]) -> list[str]:
-    """Return a name of a few phrases for each list; no two are equal or start alike if possible."""
+    """Join the first phrases of each list into a name; no two names are equal, unless empty.
+
+    If possible, no two start with the same phrase. ``given`` has names chosen by the user.
+    """
     names: list[str] = []
     used = set(given.values())
     first_phrases: set[str] = set()
@@ -138,7 +141,7 @@ def _unique(phrases: list[list[str]], given: dict[int, str]) -> list[str]:
 def _word_phrases(
     posterior: Posterior, words: TopicWords, contexts: list[list[str]]
 ) -> list[list[str]]:
-    """Return the words that name each cluster, after a value of a context if no word is common."""
+    """Return naming words for each cluster, preceded by a context value if no word is common."""
     content = posterior.cluster_content
     if content is None or posterior.document_frequency is None:
         shares = posterior.token_shares
@@ -158,10 +161,11 @@ def _word_phrases(
 
 
 def _ranked(items: Int32s, share: Floats, overall: Floats) -> tuple[list[int], ...]:
-    """Return the items of most groups that are more common than overall, others that are, the rest.
+    """Return majority items with a lift, other items with a lift, and majority items without one.
 
-    ``share`` is the share of a cluster's groups with each item. The rest are items of most groups
-    that are as common overall.
+    ``share`` and ``overall`` are the shares of the cluster's groups and of all groups that have an
+    item. Majority items are in most of the cluster's groups; an item has a lift if it is clearly
+    more common in the cluster than overall.
     """
     lifted = share >= _MIN_LIFT * overall
     gain = share * np.log(np.maximum(share, 1e-300) / np.maximum(overall, 1e-300))
@@ -172,7 +176,7 @@ def _ranked(items: Int32s, share: Floats, overall: Floats) -> tuple[list[int], .
 
 
 def _one_per_stem(words: list[str]) -> list[str]:
-    """Return the words, less those that share a stem with an earlier one."""
+    """Return the words without those that share a stem with an earlier one."""
     chosen: list[str] = []
     for word in words:
         if not any(_same_stem(word, other) for other in chosen):
@@ -224,7 +228,7 @@ def _context_phrases(posterior: Posterior, majority: bool) -> list[list[str]]:
 
 
 def _phrases(posterior: Posterior, name: str, column: Column, majority: bool) -> list[list[str]]:
-    """Return phrases about a context for each cluster: values, low, high or near; may be empty."""
+    """Return phrases about a context for each cluster: values, "low ...", "high ..." or none."""
     short = shorten(name, MAX_VALUE_LENGTH)
     if column.kind == "bag":
         return _common_values(posterior, column, majority)

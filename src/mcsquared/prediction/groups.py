@@ -9,7 +9,7 @@ from scipy.special import logsumexp, softmax
 
 from mcsquared.arrays import Floats, Int64s
 from mcsquared.corpus import Corpus, Vectors, Words
-from mcsquared.corpus.levels import place_contexts
+from mcsquared.corpus.levels import move_contexts_to_levels
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
 from mcsquared.families.numerics import as_dense
@@ -48,8 +48,8 @@ def cluster_probabilities(posterior: Posterior, corpus: Corpus) -> tuple[Floats,
     corpus = align(posterior, corpus)
     # The last result is kept: `predict`, `predict_proba` and `predict_new_proba` share it.
     key = corpus.fingerprint()
-    known, *result = vars(posterior).get(_LAST_RESULT, (None,))
-    if known != key:
+    cached_key, *result = vars(posterior).get(_LAST_RESULT, (None,))
+    if cached_key != key:
         result = _cluster_probabilities(posterior, corpus)
         vars(posterior)[_LAST_RESULT] = (key, *result)
     return result[0].copy(), result[1].copy()
@@ -211,15 +211,15 @@ def align(posterior: Posterior, corpus: Corpus) -> Corpus:
     """
     width = posterior.priors.content.n_dimensions
     if corpus.levels and posterior.units:
-        corpus = with_contexts_placed(posterior, corpus)
+        corpus = with_contexts_at_levels_of_model(posterior, corpus)
     return corpus.aligned_to(posterior.vocabulary, posterior.contexts, width)
 
 
-def with_contexts_placed(posterior: Posterior, corpus: Corpus) -> Corpus:
+def with_contexts_at_levels_of_model(posterior: Posterior, corpus: Corpus) -> Corpus:
     """Return the corpus with every context at the level at which the model has it."""
     contexts_of_level: dict[str | None, list[str]] = {None: list(posterior.contexts)}
     contexts_of_level |= {units.name: list(units.contexts) for units in posterior.units}
-    columns, levels = place_contexts(corpus.contexts, corpus.levels, contexts_of_level)
+    columns, levels = move_contexts_to_levels(corpus.contexts, corpus.levels, contexts_of_level)
     placed = corpus.with_contexts(columns)
     placed.levels = levels
     return placed

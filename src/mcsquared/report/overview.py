@@ -130,7 +130,7 @@ def _check_convergence(posterior: Posterior, diagnostics: dict[str, Any]) -> Che
         text += " Clusters and topics are preliminary: details may differ in another run."
         return level, f"{chains} not converged", text
     if assessment.n_chains == 1:
-        text += " Only several chains (n_chains=4) can show whether results depend on the start."
+        text += " Only multiple chains (n_chains=4) can show whether results depend on the start."
         return "watch", f"{chains} converged", text
     return "good", f"{chains} converged", text
 
@@ -213,8 +213,8 @@ def _check_unsettled(posterior: Posterior) -> Check | None:
     if not n_unsettled:
         return None
     text = (
-        "No cluster has half of their probability. They are counted in their most probable "
-        "cluster; their pages list the candidates."
+        "No cluster contains them with a probability of at least 50%. They are counted in their "
+        "most probable cluster; their pages list the candidates."
     )
     share = n_unsettled / posterior.n_groups
     title = f"{plural(n_unsettled, 'unsettled group')} ({share:.0%})"
@@ -281,19 +281,19 @@ def relevance_data(posterior: Posterior) -> dict[str, Any]:
     parts = []
     if relevant:
         parts.append(
-            f"{_listed(relevant)} {'tells' if len(relevant) == 1 else 'tell'} clusters apart"
+            f"{_join_names(relevant)} {'tells' if len(relevant) == 1 else 'tell'} clusters apart"
         )
     if irrelevant:
         verb = "does" if len(irrelevant) == 1 else "do"
         rest = "not" if relevant else "not tell clusters apart"
-        parts.append(f"{_listed(irrelevant)} {verb} {rest}")
+        parts.append(f"{_join_names(irrelevant)} {verb} {rest}")
     return {
         "sentence": f"{'; '.join(parts)}." if parts else "",
         "rows": table.round(4).to_dict("records"),
     }
 
 
-def _listed(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 

@@ -18,11 +18,11 @@ from mcsquared.storage.states import has_finite_normaliser
 
 def pack_columns(prefix: str, columns: Mapping[str, Column], tensors: Tensors) -> list[Any]:
     """Add the columns to the tensors; return their names, kinds and notes."""
-    listed = []
+    entries = []
     for i, (name, column) in enumerate(columns.items()):
         tensors |= _pack_column(f"{prefix}.{i}", column)
-        listed.append({"name": name, "kind": column.kind, "note": column.note})
-    return listed
+        entries.append({"name": name, "kind": column.kind, "note": column.note})
+    return entries
 
 
 def _pack_column(prefix: str, column: Column) -> Tensors:
@@ -38,22 +38,22 @@ def _pack_column(prefix: str, column: Column) -> Tensors:
 def unpack_columns(
     reader: Reader,
     prefix: str,
-    listed: Any,
+    entries: Any,
     families: Mapping[str, ConjugateFamily],
     n_groups: int,
 ) -> dict[str, Column]:
     """Return the columns packed by `pack_columns`; their families must fit them."""
     columns: dict[str, Column] = {}
-    for i, entry in enumerate(listed):
+    for i, entry in enumerate(entries):
         name, kind, note = entry["name"], entry["kind"], entry["note"]
         if not all(isinstance(part, str) for part in (name, kind, note)) or name in columns:
             raise ModelFileError("every context must have a unique name, a kind and a note")
-        column = _column(reader, f"{prefix}.{i}", name, kind, note, n_groups)
+        column = _unpack_column(reader, f"{prefix}.{i}", name, kind, note, n_groups)
         family = families.get(name)
         if (
             family is None
             or not column.accepts(family)
-            # The size of a family in a file may be wrong.
+            # A file may contain a family of the wrong size.
             or family.n_dimensions not in (None, column.width)
         ):
             raise ModelFileError(f"the family of the context {name!r} does not fit the column")
@@ -64,7 +64,9 @@ def unpack_columns(
     return columns
 
 
-def _column(reader: Reader, prefix: str, name: str, kind: str, note: str, n_groups: int) -> Column:
+def _unpack_column(
+    reader: Reader, prefix: str, name: str, kind: str, note: str, n_groups: int
+) -> Column:
     values: Any
     if kind not in ("category", "bag"):
         shape = (n_groups, None) if kind == "vector" else (n_groups,)
@@ -81,6 +83,6 @@ def _column(reader: Reader, prefix: str, name: str, kind: str, note: str, n_grou
 def check_fields(family: ConjugateFamily, owner: str) -> None:
     """Raise an error for a family with an unset field or without a finite normaliser."""
     if isinstance(family, Dirichlet) and family.is_learned:
-        return  # its shapes are those of the draws
+        return  # its parameters are stored with each draw
     if not has_finite_normaliser(family, np.zeros((1, family.n_stats))):
         raise ModelFileError(f"the family of {owner} has invalid fields")

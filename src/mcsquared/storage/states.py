@@ -189,8 +189,8 @@ def _counts_on_disk(
     reader: Reader, observations: DiskObservations, cluster: Int32s, n_clusters: int, n_topics: int
 ) -> Counts:
     """Return counts of groups and contexts; those of tokens are 0, float sums are set later."""
-    none = np.zeros(0, np.int32)
-    counts = count(observations, none, none.astype(np.uint16), n_clusters, n_topics)
+    no_clusters, no_topics = np.zeros(0, np.int32), np.zeros(0, np.uint16)
+    counts = count(observations, no_clusters, no_topics, n_clusters, n_topics)
     counts.groups_in_cluster = np.bincount(cluster, minlength=n_clusters).astype(np.int32)
     categories = reader.csr("category_counts", n_clusters, observations.n_categories)
     counts.category_counts = categories.toarray()
@@ -269,13 +269,13 @@ def unpack_draw(
     and ``n_tokens`` is an upper bound on every count.
     """
     scalars = reader.array(f"{prefix}.scalars", np.float64, (len(_DRAW_SCALARS),), 0.0)
-    number, unused, *values = (float(value) for value in scalars)
-    if number >= len(cluster_of_group) or number != int(number):
+    index, unused, *values = (float(value) for value in scalars)
+    if index >= len(cluster_of_group) or index != int(index):
         raise ModelFileError(f"{prefix} refers to a draw that does not exist")
     if not all(c.allows(value) for c, value in zip(CONCENTRATIONS, values, strict=True)):
         raise ModelFileError(f"{prefix} has an invalid concentration")
     weights = _weights(reader, f"{prefix}.topic_weights", unused)
-    sizes = np.bincount(cluster_of_group[int(number)])
+    sizes = np.bincount(cluster_of_group[int(index)])
     if (sizes == 0).any():
         raise ModelFileError(f"{prefix} has a cluster without groups")
     tokens = reader.csr(f"{prefix}.topics_in_cluster", len(sizes), len(weights))
@@ -300,7 +300,7 @@ def unpack_draw(
     if priors.effects:
         effects = _effects(reader, f"{prefix}.effects", priors, len(weights))
     return ParameterDraw(
-        index=int(number),
+        index=int(index),
         topics_in_cluster=tokens,
         content_statistics=content,
         topic_weights=weights,

@@ -33,7 +33,8 @@ TOPICS = int(Step.TOPICS)
 def sweep_tokens(n_blocks):
     """Return a kernel that draws the topics of all tokens and counts them by word.
 
-    It is compiled for ``n_blocks`` blocks of sixteen topic slots. Counts are added to
+    It is compiled for ``n_blocks`` blocks of sixteen topic slots. ``base`` is λ τ_km, ``factors``
+    ψ_mw up to a common factor, float32 (n_words × topic slots,). Counts are added to
     ``words_in_topic``, int32 (n_words × topic slots,).
     """
     per_thread = (n_blocks + 1) // 2  # blocks per thread

@@ -72,7 +72,7 @@ def usable_slots(occupied: NDArray[np.bool_], bound: int | None) -> NDArray[np.i
 
 
 def log_sticks(n: int, concentration: float, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Break a stick of length 1 into n parts: Beta(1, c) of the rest each, then the rest."""
+    """Return the logs of n stick-breaking weights; the last one takes all that is left."""
     if n == 0:
         return np.zeros(0)
     # b ~ Beta(1, c) as 1 − U^(1/c), so that log(1 − b) needs no logarithm of a difference.
@@ -103,7 +103,7 @@ def as_float32(values: NDArray[np.float64]) -> NDArray[np.float32]:
 
 
 def scale_shares(weights: Weights, sums: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return τ_km divided by the sum of the topic's variates."""
+    """Return τ_km divided by ``sums[m]``, the sum of the gamma variates that are ∝ ψ_m."""
     shares = as_float32(np.exp(weights.log_shares))
     shares /= sums.astype(np.float32)
     return shares
