@@ -61,8 +61,9 @@ class Settings:
         Fits of simulated groups with a level above them.
     un_share : float
         Share of the UN speeches that are fitted with countries as a level.
-    un_sweeps, un_seeds, un_warm_up : int
-        These fits, and the sweeps before those whose cost is compared.
+    un_sweeps, un_topics, un_seeds, un_warm_up : int
+        These fits, their largest number of topics, and the sweeps before those whose cost is
+        compared.
     related_sweeps, related_seeds : int
         Fits of related models to the labelled images.
     pairs, pair_seconds, thread_warm_up
@@ -124,8 +125,9 @@ class Settings:
     level_starts: int = 10
     level_sweeps: int = 80
     un_share: float = 0.25
-    un_sweeps: int = 120
-    un_seeds: int = 1
+    un_sweeps: int = 300
+    un_topics: int = 50
+    un_seeds: int = 3
     un_warm_up: int = 12
     related_sweeps: int = 60
     related_seeds: int = 1
@@ -189,6 +191,7 @@ class Settings:
             level_starts=1,
             level_sweeps=10,
             un_sweeps=6,
+            un_seeds=1,
             un_warm_up=2,
             related_sweeps=6,
             pairs=2,
