@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,10 +25,10 @@ class Block:
         return [command[1:] for command in words if command[:1] == ["mc2"]]
 
 
-def blocks(page: str) -> list[Block]:
-    """Return the blocks of a page in their order."""
+def blocks(page: str, change: Callable[[str], str] = str) -> list[Block]:
+    """Return the blocks of a page in their order, with their code changed."""
     text = (DOCS / page).read_text(encoding="utf-8")
     return [
-        Block(match[1], match[2], text[: match.start()].count("\n") + 2)
+        Block(match[1], change(match[2]), text[: match.start()].count("\n") + 2)
         for match in FENCE.finditer(text)
     ]
