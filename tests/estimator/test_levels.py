@@ -11,6 +11,7 @@ from mcsquared.errors import InputError, ModelFileError
 from mcsquared.prediction.groups import known_and_new_probabilities, log_cluster_joint
 from mcsquared.prediction.levels import average_clusters, mean_rows, root_weights
 from mcsquared.prediction.parameters import parameters_of_draws
+from mcsquared.storage import read_file, write_file
 from tests.samplers.leveled_cases import simulated, two_levels_above
 from tests.statistics.corpora import Integrated
 
@@ -193,6 +194,16 @@ def test_a_saved_model_has_the_same_levels(nested, tmp_path):
     assert loaded.posterior_.level("city").clusters()["name"][0] == "ports"
     new = two_levels_above()[:9]
     np.testing.assert_array_equal(nested.predict_proba(new), loaded.predict_proba(new))
+
+
+def test_a_file_whose_types_are_not_those_of_its_units_is_refused(nested, tmp_path):
+    nested.save(tmp_path / "model")
+    tensors, meta = read_file(tmp_path / "model", "model")
+    types = tensors["units.1.type_of_unit"]
+    types[:] = (types + 1) % types.shape[1]
+    write_file(tmp_path / "model", "model", tensors, meta)
+    with pytest.raises(ModelFileError, match="types of the level 'country' are not those of its"):
+        mc2.MC2.load(tmp_path / "model")
 
 
 def test_draws_are_the_same_on_two_threads_and_after_resuming(tmp_path):

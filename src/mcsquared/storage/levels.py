@@ -14,7 +14,7 @@ from mcsquared.families.dirichlet import Dirichlet
 from mcsquared.model.parameters import ALPHA, V
 from mcsquared.model.priors import LevelPriors, Priors
 from mcsquared.observations import Observations
-from mcsquared.posterior.draws import TypeDraw
+from mcsquared.posterior.draws import ParameterDraw, TypeDraw
 from mcsquared.posterior.levels import UnitDraws
 from mcsquared.state import LevelState, State, count_children
 from mcsquared.storage.files import Reader, Tensors, pack_strings
@@ -159,3 +159,13 @@ def unpack_units(
         "type_of_unit": types,
         "trace": trace,
     }
+
+
+def check_types(units: Sequence[UnitDraws], draw: ParameterDraw) -> None:
+    """Raise `ModelFileError` unless the types of a stored draw are those of its units."""
+    for level, types in zip(units, draw.levels, strict=True):
+        sizes = np.bincount(level.type_of_unit[draw.index])
+        if len(sizes) != len(types.children) or not sizes.all():
+            raise ModelFileError(
+                f"the types of the level {level.name!r} are not those of its units"
+            )

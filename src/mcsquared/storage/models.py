@@ -31,7 +31,7 @@ from mcsquared.storage.files import (
     read_file,
     write_file,
 )
-from mcsquared.storage.levels import pack_units, unpack_units
+from mcsquared.storage.levels import check_types, pack_units, unpack_units
 from mcsquared.storage.states import pack_draw, unpack_draw
 
 if TYPE_CHECKING:
@@ -206,6 +206,8 @@ def _unpack(reader: Reader, meta: Mapping[str, Any]) -> Posterior:
     posterior.codocument = _codocument(reader, posterior)
     posterior.cluster_content = _cluster_content(reader, posterior)
     posterior.given_names = _given_names(meta.get("given_names", {}), posterior)
+    for draw in posterior.parameters:
+        check_types(posterior.units, draw)
     for units, entry in zip(posterior.units, meta.get("units", []), strict=True):
         if entry["given_names"]:
             level = posterior.level(units.name)
