@@ -114,12 +114,12 @@ def test_workers_draw_what_one_process_draws_with_levels(client):
 
 
 def test_stages_on_workers_draw_what_one_process_draws(client, monkeypatch):
-    monkeypatch.setattr("mcsquared.schedule.FIRST_STAGE", 6)
-    monkeypatch.setattr("mcsquared.fitting.checks.MAX_SWEEPS", 24)
+    monkeypatch.setattr("mcsquared.schedule.FIRST_STAGE", 3)
+    monkeypatch.setattr("mcsquared.fitting.checks.MAX_SWEEPS", 12)
     options = {"n_sweeps": "auto", "n_chains": 2, "random_state": 3, "progress": False}
-    with pytest.warns(ConvergenceWarning, match="not converged after 24 sweeps of 2 chains"):
+    with pytest.warns(ConvergenceWarning, match="not converged after 12 sweeps of 2 chains"):
         alone = mc2.MC2(**options).fit(words())
-    with pytest.warns(ConvergenceWarning, match="not converged after 24 sweeps of 2 chains"):
+    with pytest.warns(ConvergenceWarning, match="not converged after 12 sweeps of 2 chains"):
         together = mc2.distributed.fit(mc2.MC2(**options), words(), client=client)
     assert_same_draws(together.posterior_, alone.posterior_)
 
@@ -241,7 +241,7 @@ def test_nothing_is_left_on_the_workers_after_a_fit(client):
     gc.collect()  # what other tests have left
     gc.disable()  # what is let go of must go by itself
     try:
-        model = mc2.MC2(n_chains=2, callbacks=[look], **SCHEDULE)
+        model = mc2.MC2(n_chains=2, callbacks=[look], **SCHEDULE | {"n_sweeps": 6})
         mc2.distributed.fit(model, words(), client=client)
         wait_until(lambda: not any(client.has_what().values()))
     finally:

@@ -131,10 +131,16 @@ def exact_posterior(counts, model):
 @pytest.mark.parametrize(
     ("model", "counts", "n_sweeps"),
     [
-        (MGCTM(2, 2, 1, init="random", **FIXED), UNEVEN, 30_000),
-        (MGCTM(2, 2, 2, init="random", **LEARNED), SMALL, 12_000),
+        (MGCTM(2, 2, 1, init="random", **FIXED), UNEVEN, 6_000),
+        (MGCTM(2, 2, 2, init="random", **LEARNED), SMALL, 6_000),
+        pytest.param(
+            MGCTM(2, 2, 1, init="random", **FIXED), UNEVEN, 30_000, marks=pytest.mark.calibrate
+        ),
+        pytest.param(
+            MGCTM(2, 2, 2, init="random", **LEARNED), SMALL, 12_000, marks=pytest.mark.calibrate
+        ),
     ],
-    ids=["fixed priors", "learned priors"],
+    ids=["fixed priors", "learned priors", "fixed priors, long", "learned priors, long"],
 )
 def test_clusters_and_switches_follow_the_exact_posterior(model, counts, n_sweeps):
     chain = MGCTMChain(model, Corpus(counts), seed=3)

@@ -129,7 +129,7 @@ def test_an_own_family_is_known_once_it_is_registered(tmp_path, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:max_")
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(problems())
 def test_any_model_survives(tmp_path, problem):
     X, contexts, parameters, new, new_contexts = problem

@@ -79,8 +79,9 @@ def test_weights_are_equal_by_default_and_change_nothing(made):
     assert not posterior.is_weighted
     np.testing.assert_array_equal(posterior.draw_weights, np.ones(24))
     equal = replace(posterior, chain_weights=[0.5, 0.5])
+    expected = results(posterior, corpus)
     for name, values in results(equal, corpus).items():
-        np.testing.assert_array_equal(values, results(posterior, corpus)[name], err_msg=name)
+        np.testing.assert_array_equal(values, expected[name], err_msg=name)
 
 
 def test_a_chain_without_weight_has_no_influence(made):
@@ -89,13 +90,9 @@ def test_a_chain_without_weight_has_no_influence(made):
     assert weighted.is_weighted
     alone = only_first_chain(posterior)
     assert len(alone.parameters) < len(posterior.parameters)
-    assert_close(results(weighted, corpus), results(alone, corpus))
-    both = results(posterior, corpus)
-    changed = [
-        name
-        for name, values in results(weighted, corpus).items()
-        if not np.array_equal(values, both[name])
-    ]
+    found, both = results(weighted, corpus), results(posterior, corpus)
+    assert_close(found, results(alone, corpus))
+    changed = [name for name, values in found.items() if not np.array_equal(values, both[name])]
     assert {"coclustering", "predict", "new", "year", "completion False"} <= set(changed)
 
 

@@ -78,7 +78,7 @@ def compare_given_clusters(tiny, n_sweeps, seed):
 
 @pytest.mark.parametrize(("lam", "name"), CASES[:3])
 def test_moves_alone_agree_with_enumeration(lam, name):
-    labels, numbers = compare_given_clusters(make(name, lam), 2000, seed=3)
+    labels, numbers = compare_given_clusters(make(name, lam), 1000, seed=3)
     assert labels.total_variation < 0.03 + 2 * labels.expected
     assert numbers.largest_z < 4
 
@@ -87,14 +87,14 @@ def test_moves_alone_agree_with_enumeration(lam, name):
 def test_word_moves_alone_agree_with_enumeration(lam, name, monkeypatch):
     kinds = [Kind("words", merge_share=0.5, n_trials=6)]
     monkeypatch.setattr(topic_moves, "KINDS", kinds)
-    labels, numbers = compare_given_clusters(make(name, lam), 2000, seed=4)
+    labels, numbers = compare_given_clusters(make(name, lam), 1000, seed=4)
     assert labels.total_variation < 0.03 + 2 * labels.expected
     assert numbers.largest_z < 4
 
 
 @pytest.mark.parametrize(("lam", "name"), CASES[:3])
 def test_sweeps_with_moves_agree_with_enumeration(lam, name):
-    found = compare(make(name, lam), n_sweeps=2000, seed=2, sampler=BLOCKED)
+    found = compare(make(name, lam), n_sweeps=1000, seed=2, sampler=BLOCKED)
     assert is_exact(found, allowance=0.03, n_errors=4), found
 
 
