@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import signal
+import threading
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -50,6 +55,25 @@ def test_folded_groups_have_the_enumerated_clusters_and_topics(lam):
     for j, exact in enumerate(enumerated(parameters, GROUPS, log_prior)):
         np.testing.assert_allclose(np.exp(folded.log_cluster[j]), exact.cluster, atol=0.015)
         np.testing.assert_allclose(folded.topics[j], exact.topics, atol=0.015)
+
+
+def test_ctrl_c_is_heard_while_compiled_code_runs(monkeypatch):
+    def interrupt():
+        began.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def slow(*arguments):
+        threading.Timer(0.2, interrupt).start()
+        hashlib.pbkdf2_hmac("sha256", b"", b"", 6_000_000)  # some seconds without any Python
+
+    began = []
+    monkeypatch.setattr(fold_in, "fold_in", slow)
+    parameters = small_parameters(1.0)
+    with pytest.raises(KeyboardInterrupt):
+        fold_in_groups(
+            words_corpus(GROUPS[:1], 4), parameters, priors_of(parameters, 1), Iterations()
+        )
+    assert time.monotonic() - began[0] < 1.0
 
 
 def test_groups_that_only_move_token_by_token_come_to_the_same(monkeypatch):

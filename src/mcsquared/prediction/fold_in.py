@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -32,6 +31,7 @@ from mcsquared.kernels.cpu.left_to_right import left_to_right
 from mcsquared.kernels.cpu.predicted_values import ValueRows, ValueWeights, predict_values
 from mcsquared.prediction.likelihood import TokenBatch, log_mixture, token_batches
 from mcsquared.prediction.parameters import ModelParameters
+from mcsquared.samplers.threads import Workers
 
 
 class Iterations(NamedTuple):
@@ -45,6 +45,7 @@ ITERATIONS = Iterations()
 JOINT_MOVE_TOKENS = 100  # for any λ, groups up to this size have joint moves of all tokens
 PROPOSAL_MIXTURE = np.array([0.8, 0.1, 0.1])  # weights of: folded in, initial, prior
 SINGLE_THREAD_TOKENS = 5000  # below this, starting threads costs more than it saves
+MAX_TOKENS_PER_CALL = 20_000  # some tenths of a second
 
 
 class FoldedGroups(NamedTuple):
@@ -271,14 +272,11 @@ class _BatchSampler:
             priors = self.log_prior[part], log_proposal[part]
             run(part, PredictedGroups(*tokens, *priors, self._keys[part], seed))
 
-        n_threads = cpu_count()
-        if n_threads == 1 or start[-1] < SINGLE_THREAD_TOKENS:
-            run_range(0, n_groups)
-            return
-        targets = np.linspace(0, start[-1], 4 * n_threads + 1)[1:-1]
-        inner = np.searchsorted(start, targets)
+        n_threads = cpu_count() if start[-1] >= SINGLE_THREAD_TOKENS else 1
+        n_parts = max(4 * n_threads, start[-1] // MAX_TOKENS_PER_CALL)
+        inner = np.searchsorted(start, np.linspace(0, start[-1], n_parts + 1)[1:-1])
         bounds = np.unique(np.concatenate([[0], inner, [n_groups]])).tolist()
-        with ThreadPoolExecutor(n_threads) as pool:
+        with Workers(n_threads) as pool:  # the main thread waits, so that it hears Ctrl-C
             list(pool.map(run_range, bounds[:-1], bounds[1:]))
 
 
