@@ -1,4 +1,4 @@
-"""Cost of a sweep by the size of the data: time of each step, memory, network traffic.
+"""Cost of a sweep by the size of the data: time of each step, memory.
 
 The time of each step is a sum of products of sizes, whose coefficients are fitted to timed sweeps.
 Nothing is timed in this module.
@@ -134,28 +134,6 @@ def n_chunks(sizes: Sizes) -> int:
     from mcsquared.observations.layout import n_chunks_for
 
     return n_chunks_for(int(sizes.groups), int(sizes.tokens))
-
-
-def traffic_bytes(engine: str, sizes: Sizes, workers: int, statistics: int = 0) -> float:
-    """Return the bytes that all workers of a cluster send and receive per sweep.
-
-    Parameters
-    ----------
-    statistics : int
-        Number of statistics of contexts other than categories: 3 for a number.
-    """
-    table, pairs = sizes.words * sizes.topics, sizes.clusters * sizes.topics
-    of_contexts = 4 * sizes.categories * sizes.clusters
-    out = 4 * table + 8 * pairs + of_contexts + 8 * statistics * sizes.clusters
-    back = of_contexts
-    by_chunk = 8.0 * statistics * sizes.clusters
-    if engine == INFINITE:
-        out += 4 * pairs
-        back += 4 * sizes.words * sizes.clusters
-    else:
-        back += 4 * table + 8 * pairs
-        by_chunk += 8
-    return workers * (out + back) + n_chunks(sizes) * by_chunk
 
 
 def peak_bytes(sizes: Sizes, contexts: int) -> float:

@@ -12,15 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.cost import (
-    Costs,
-    Sizes,
-    formula,
-    n_chunks,
-    peak_bytes,
-    predict_steps,
-    traffic_bytes,
-)
+from benchmarks.cluster_model import EFFICIENCY, MEASURED, seconds_on_cluster, traffic
+from benchmarks.cost import Costs, Sizes, formula, peak_bytes, predict, predict_steps
 from benchmarks.engines import FINITE, INFINITE
 from benchmarks.limits import BYTES_PER_SECOND
 from benchmarks.measure import ROOT
@@ -33,12 +26,8 @@ RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
 PUBMED = Sizes(8.2e6, 730e6, 483e6, 141_043, 112, 208)
 BILLION = Sizes(1e9, 100e9, 66e9, 200_000, 112, 208)
 CORPORA = {"PubMed": PUBMED, "a billion": BILLION}
-STATISTICS = 3  # of a year
 
-EFFICIENCY = 0.85  # of each of several cores; for two cores see the benchmark "threads"
-NETWORK_BANDWIDTH = 1.25e9  # bytes/s: 10 Gbit/s
-SECONDS_PER_ADDED_CELL = 1.3e-9  # to add the counts of a worker in the client, measured
-DASK_SECONDS = 0.1  # overhead of Dask per sweep, measured
+EMULATED_BANDWIDTH = 125e6  # bytes/s of `benchmarks.network`: 1 Gbit/s
 BUS_BANDWIDTH = 50e9  # bytes/s from main memory to a GPU
 DEVICE_BANDWIDTH = 400e9  # bytes/s between GPUs
 DEVICE_MEMORY = 0.8 * 141e9  # bytes for the corpus
@@ -46,15 +35,6 @@ DEVICE_BYTES = {INFINITE: ("E", 8), FINITE: ("N", 8)}  # per entry; per token, w
 
 ROWS_READ = 9  # column of the device table
 FITTED_SETS = ("NIPS", "140 M tokens, simulated")  # to which the costs of a GPU are fitted
-
-# Data set, engine, sizes, statistics of contexts, and MB per sweep in both directions with two
-# workers, as in docs/cluster.md.
-MEASURED_TRAFFIC = (
-    ("labelme8", INFINITE, Sizes(2_688, 1_851_574, 437_335, 200, 208, 112, 250), 0, 1.92),
-    ("labelme8", FINITE, Sizes(2_688, 1_851_574, 437_335, 200, 64, 112, 250), 0, 0.85),
-    ("NIPS", INFINITE, Sizes(1_740, 2_301_375, 933_295, 13_649, 320, 256, 4_623), 3, 89.06),
-    ("NIPS", FINITE, Sizes(1_740, 2_301_375, 933_295, 13_649, 64, 256, 4_623), 3, 61.28),
-)
 
 
 @dataclass(frozen=True)
@@ -71,41 +51,6 @@ def seconds_on_cores(costs: Costs, sizes: Sizes, cores: int) -> float:
     steps = predict_steps(costs, sizes)
     rest = steps.pop("rest")
     return sum(steps.values()) / (1.0 if cores == 1 else EFFICIENCY * cores) + rest
-
-
-def seconds_on_cluster(
-    engine: str, costs: Costs, sizes: Sizes, workers: int, cores: int = 1, client: int = 64
-) -> dict[str, float]:
-    """Return the wall seconds of a sweep on a cluster, by component.
-
-    Parameters
-    ----------
-    workers : int
-    cores : int
-        Cores of each worker.
-    client : int
-        Cores of the client.
-    """
-    busy = min(workers, n_chunks(sizes))
-    in_client = ("ψ", "topics") if engine == INFINITE else ("ψ",)
-    steps = predict_steps(costs, sizes)
-    shard = 0.0
-    for step in ("clusters", "topics", "counts"):
-        if step in in_client:
-            continue
-        for term, cost in costs[step].items():
-            # Tables over words and topics are computed by each worker.
-            share = busy if {"J", "N", "E"} & set(term.split("·")) else 1
-            shard += cost * sizes.product(term) / share
-    columns = sizes.clusters if engine == INFINITE else sizes.topics
-    return {
-        "workers": shard / (1.0 if cores == 1 else EFFICIENCY * cores),
-        "client": sum(steps[step] for step in in_client) / (EFFICIENCY * client)
-        + steps["rest"]
-        + busy * sizes.words * columns * SECONDS_PER_ADDED_CELL
-        + DASK_SECONDS,
-        "network": traffic_bytes(engine, sizes, busy, STATISTICS) / NETWORK_BANDWIDTH,
-    }
 
 
 def measured_on_device(results: Mapping[str, Any]) -> dict[tuple[str, str], tuple[Sizes, float]]:
@@ -162,6 +107,7 @@ def page_tables(results: Mapping[str, Any]) -> dict[str, list[str]]:
         "checks": _checks(rows),
         "memory": _memory(results["memory"]["rows"]),
         "wire": _traffic(),
+        "network": _network(costs),
         "formulas": [
             f"- {TITLE[engine]}: {1e3 * cost.fixed:.2g} ms + {1e9 * cost.each:.3g} ns {cost.term}"
             for engine, cost in devices.items()
@@ -230,19 +176,38 @@ def _memory(rows: Sequence[Sequence[Any]]) -> list[str]:
 
 def _traffic() -> list[str]:
     return _table(
-        ("data set", "λ", "slots K × M", "measured, MB", "predicted", "ratio"),
+        ("data set", "λ", "workers", "measured, MB", "predicted", "ratio"),
         (
             (
                 name,
                 LAM[engine],
-                f"{sizes.clusters} × {sizes.topics}",
+                workers,
                 measured,
-                found := traffic_bytes(engine, sizes, 2, statistics) / 1e6,
+                found := traffic(engine, sizes, workers, statistics=3).total(workers) / 1e6,
                 found / measured,
             )
-            for name, engine, sizes, statistics, measured in MEASURED_TRAFFIC
+            for name, engine, sizes, workers, measured, *_ in MEASURED
         ),
     )
+
+
+def _network(costs: Mapping[str, Costs]) -> list[str]:
+    """Return seconds with the bandwidth of the emulated network, measured and predicted."""
+
+    def rows() -> Iterator[Sequence[Any]]:
+        for name, engine, sizes, workers, _, worker, client in MEASURED:
+            if worker is None:
+                continue
+            given = (engine, costs[engine], sizes, workers)
+            found = seconds_on_cluster(*given, bandwidth=EMULATED_BANDWIDTH)
+            measured = worker + client + found["network"]
+            efficiency = predict(costs[engine], sizes) / workers / measured
+            total = sum(found.values())
+            figures = (worker, client, found["network"], measured, total, total / measured)
+            yield name, LAM[engine], workers, *figures, efficiency
+
+    columns = ("data set", "λ", "workers", "worker, s", "client, s", "network, s (predicted)")
+    return _table((*columns, "sweep, s", "predicted", "ratio", "efficiency"), rows())
 
 
 def _device(

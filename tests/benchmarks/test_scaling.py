@@ -7,19 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import predictions
-from benchmarks.cost import STEPS, Sizes, fit_costs, n_chunks, predict, traffic_bytes
+from benchmarks import cluster_model, predictions
+from benchmarks.cost import STEPS, Sizes, fit_costs, n_chunks, predict
 from benchmarks.engines import FINITE, INFINITE
 from benchmarks.questions import scaling
 from benchmarks.settings import Settings
 from benchmarks.sized import Size, sized_corpus
 from benchmarks.steps import timed_steps
-from mcsquared import Priors
-from mcsquared.distributed.wire import n_bytes_of as _n_bytes
-from mcsquared.observations import observe
-from mcsquared.samplers.backends.sharded import ShardedBackend, sweep_shard
-from mcsquared.samplers.sweep import BLOCKED
-from mcsquared.samplers.types import Key
+from mcsquared.distributed.wire import n_bytes_of, pack_array
 
 ENGINES = pytest.mark.parametrize("engine", [INFINITE, FINITE])
 SMALL = Size(150, 20, 120, 20, 16, 7)
@@ -75,39 +70,20 @@ def test_no_cost_is_negative(engine: str) -> None:
     assert all(cost > 0.0 for terms in fitted.values() for cost in terms.values())
 
 
-@ENGINES
-def test_network_traffic_is_that_of_globals_and_sums(engine: str) -> None:
-    lam = np.inf if engine == INFINITE else 5.0
-    corpus = sized_corpus(replace(SMALL, n_words=3_000), seed=0)
-    priors = Priors.for_corpus(
-        corpus, contexts={"year": "gaussian", "place": "categorical"}, lam=lam
-    )
-    observations = observe(corpus, priors)
-    sent = []
+def test_packed_counts_have_the_bytes_that_are_predicted_from_their_tokens() -> None:
+    rng = np.random.default_rng(0)
+    cells, tokens = 200_000, 400_000
+    scale, power = cluster_model.OF_TOPICS
+    share = -np.expm1(-scale * (tokens / cells) ** power)
+    counts = np.where(rng.random(cells) < share, rng.poisson(tokens / cells / share, cells), 0)
+    found = n_bytes_of(pack_array(counts.astype(np.int32)))
+    predicted = cluster_model.packed_bytes(cells, tokens, cluster_model.OF_TOPICS)
+    assert predicted == pytest.approx(found, rel=0.05)
 
-    class Watched(ShardedBackend):
-        def map_shards(self, function, given):
-            n_bytes = [2 * _n_bytes(given)]
-            for sums in super().map_shards(function, given):
-                n_bytes.append(_n_bytes(sums))
-                yield sums
-            sent.extend(n_bytes if function is sweep_shard else ())
 
-    backend = Watched(observations, priors, 2)
-    state = BLOCKED.start(observations, priors, 0, 0, n_clusters=5, n_topics=10)
-    backend.load_labels(state, Key(0, 0, 0))
-    BLOCKED.sweep(state, observations, priors, 0, 0, backend=backend)
-    clusters, topics = state.counts.topics_in_cluster.shape
-    sizes = Sizes(
-        corpus.n_groups,
-        corpus.n_tokens,
-        0,
-        corpus.n_words,
-        clusters,
-        topics,
-        observations.n_categories,
-    )
-    assert traffic_bytes(engine, sizes, 2, statistics=3) == pytest.approx(sum(sent), rel=0.02)
+def test_messages_follow_each_other_along_the_tree() -> None:
+    # The client sends to the first worker, and that one to four others, one after another.
+    assert [cluster_model.n_in_turn(n) for n in (1, 2, 5, 6, 21)] == [1, 2, 5, 6, 9]
 
 
 def test_a_sized_corpus_has_its_size() -> None:
@@ -156,7 +132,8 @@ def test_more_workers_do_less_work_each_and_cause_more_traffic(engine: str) -> N
         for workers in (16, 1024)
     )
     assert many["workers"] < few["workers"]
-    assert many["network"] > 10 * few["network"]
+    # Along a tree: 64 times as many workers have less than four times as many messages in turn.
+    assert few["network"] < many["network"] < 4 * few["network"]
 
 
 def test_workers_without_a_chunk_are_idle() -> None:
