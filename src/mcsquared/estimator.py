@@ -277,7 +277,9 @@ class MC2(ClusterMixin, TopicTransformer):
         self.labels_ = labels.astype(np.int64)
         self.n_clusters_ = posterior.n_clusters
         self.n_topics_ = posterior.n_topics
-        self._set_features(posterior.n_features, posterior.vocabulary)
+        words = posterior.vocabulary  # of vectors: None; their components are small
+        width = self.components_.shape[1] if words is None else len(words)
+        self._set_features(width, words)
 
     @property
     def components_(self) -> Floats:

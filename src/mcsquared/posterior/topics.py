@@ -79,14 +79,6 @@ class RepresentativeTopics(ConsensusPartition):
         """Tokens of each topic: int64 (n_topics,)."""
         return self.representative_draw.tokens_of_topic[self.topic_order]
 
-    @property
-    def n_features(self) -> int:
-        """Number of words, or width of vectors."""
-        statistics = self.representative_draw.content_statistics
-        if sparse.issparse(statistics):  # words, whose components are large
-            return int(statistics.shape[1])
-        return self.components.shape[1]
-
     @cached_property
     def components(self) -> Floats:
         """Word probabilities (n_topics, n_words), or means of vectors (n_topics, width)."""
