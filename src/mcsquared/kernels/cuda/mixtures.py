@@ -138,13 +138,22 @@ def draw_clusters_of_words(per_thread):
             if e < last:
                 word = int32(entry_word[e])
                 occurrences = float32(entry_count[e])
-            for t in range(min(int64(32), last - begin)):
-                w = shuffle(word, t)
-                c = shuffle(occurrences, t)
-                row = int64(w) * n_cluster_slots + thread
+            # The rows of four words are read together; words beyond the last occur 0 times.
+            for t in range(0, min(int64(32), last - begin), 4):
+                c0, c1 = shuffle(occurrences, t), shuffle(occurrences, t + 1)
+                c2, c3 = shuffle(occurrences, t + 2), shuffle(occurrences, t + 3)
+                row0 = int64(shuffle(word, t)) * n_cluster_slots + thread
+                row1 = int64(shuffle(word, t + 1)) * n_cluster_slots + thread
+                row2 = int64(shuffle(word, t + 2)) * n_cluster_slots + thread
+                row3 = int64(shuffle(word, t + 3)) * n_cluster_slots + thread
                 for q in range(per_thread):
                     if q * 32 + thread < n_cluster_slots:
-                        part[q] += c * log_mixtures[row + q * 32]
+                        x0, x1 = log_mixtures[row0 + q * 32], log_mixtures[row1 + q * 32]
+                        x2, x3 = log_mixtures[row2 + q * 32], log_mixtures[row3 + q * 32]
+                        part[q] += c0 * x0
+                        part[q] += c1 * x1
+                        part[q] += c2 * x2
+                        part[q] += c3 * x3
             begin += 32
             n_added += 32
             if n_added == TERMS_PER_PARTIAL_SUM or begin >= last:

@@ -24,6 +24,7 @@ from mcsquared.kernels.rng import BLOCK, Step
 
 GROUP_TABLES = int(Step.GROUP_TABLES)
 MIN_BASE = 1e-30  # replaces a base of 0, which has underflowed
+AT_ONCE = 4  # topics whose rows are read together, so that they are waited for once
 
 
 @one_thread_each()
@@ -80,6 +81,9 @@ def resample_groups(n_slots, per_thread):
         part = cuda.local.array(per_thread, float32)
         score = cuda.local.array(per_thread, float64)
         sums = cuda.local.array(per_thread, float32)
+        topic = cuda.local.array(AT_ONCE, int32)
+        n_of_topic = cuda.local.array(AT_ONCE, int32)
+        value = cuda.local.array(AT_ONCE, float32)
         thread, warp, j = thread_of_warp(), warp_of_block(), warp_of_grid()
         if j >= n_groups:
             return
@@ -95,18 +99,29 @@ def resample_groups(n_slots, per_thread):
                 count_of_thread = count[warp, m]
             occupied = uint32(ballot(count_of_thread > 0))
             while occupied != 0:
-                source = int32(ffs(occupied))
-                occupied = occupied & (occupied - uint32(1))
-                n = shuffle(count_of_thread, source)
-                topic = begin + source
-                row = int64(topic) * (n_tabulated + 1) + min(n, int32(n_tabulated))
+                for r in range(AT_ONCE):
+                    # Beyond the last topic: one that is read but not added.
+                    source = max(int32(ffs(occupied)), int32(0))
+                    topic[r] = begin + source
+                    n_of_topic[r] = shuffle(count_of_thread, source)
+                    if occupied == 0:
+                        n_of_topic[r] = int32(0)
+                    else:
+                        occupied = uint32(occupied & (occupied - uint32(1)))
                 for q in range(per_thread):
                     k = q * 32 + thread
                     if k < n_cluster_slots:
-                        part[q] += tabulated[row * n_cluster_slots + k]
-                        if n > n_tabulated:
-                            a = max(float64(base[k * n_slots + topic]), MIN_BASE) + n_tabulated
-                            part[q] += float32(log_rising_factorial(a, float64(n - n_tabulated)))
+                        for r in range(AT_ONCE):
+                            n = min(n_of_topic[r], int32(n_tabulated))
+                            row = int64(topic[r]) * (n_tabulated + 1) + n
+                            value[r] = tabulated[row * n_cluster_slots + k]
+                        for r in range(AT_ONCE):
+                            part[q] += value[r]  # 0 if the topic has no tokens
+                            n = n_of_topic[r]
+                            if n > n_tabulated:
+                                a = max(float64(base[k * n_slots + topic[r]]), MIN_BASE)
+                                rest = float64(n - n_tabulated)
+                                part[q] += float32(log_rising_factorial(a + n_tabulated, rest))
 
         for q in range(per_thread):
             k = q * 32 + thread
