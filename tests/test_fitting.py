@@ -47,7 +47,7 @@ def model(**parameters):
         ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0, got 0"),
         ({"burn_in": 8}, "n_sweeps=8 with burn_in=8 and thin=1 keeps no draw"),
         ({"thin": 7}, "keeps no draw"),
-        ({"init": "best"}, "init must be one of 'auto', 'random', got 'best'"),
+        ({"init": "best"}, "init must be 'auto' or 'random', got 'best'"),
         ({"random_state": -1}, "random_state must be None, a RandomState or an integer .*, got -1"),
         ({"random_state": "0"}, "random_state must be None, .* got '0'"),
         ({"callbacks": None}, "callbacks must be a list of callables, got None"),

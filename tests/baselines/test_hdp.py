@@ -246,7 +246,7 @@ def test_a_bound_on_topics_holds_and_groups_may_be_empty():
         ),
         ({"thin": 0}, "thin must be an integer >= 1, got 0"),
         ({"max_topics": 0}, "max_topics must be an integer >= 1, got 0"),
-        ({"init": "best"}, "init must be one of 'auto', 'random', got 'best'"),
+        ({"init": "best"}, "init must be 'auto' or 'random', got 'best'"),
         (
             {"random_state": -1},
             "random_state must be None, a RandomState or an integer between 0 .*, got -1",

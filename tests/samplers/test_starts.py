@@ -55,7 +55,7 @@ def test_a_start_depends_on_seed_and_chain_alone(init):
 
 def test_an_unknown_start_is_named():
     case = CASES["words"]
-    with pytest.raises(InputError, match="init must be one of 'auto', 'random', got 'best'"):
+    with pytest.raises(InputError, match="init must be 'auto' or 'random', got 'best'"):
         start(case.observations, case.priors, 0, 0, "best")
 
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -171,9 +172,7 @@ class MGCTM(ClusterMixin, BaseEstimator):
                 log_evidence(*tokens, draw.model, key, log_weights)
             logs = np.logaddexp.reduce(log_weights, axis=2)
             logs += np.log(draw.model.groups_in_cluster + self.cluster_prior)
-            logs = logs[:, : self.n_clusters_]
-            chances = np.exp(logs - logs.max(axis=1, keepdims=True))
-            result += chances / chances.sum(axis=1, keepdims=True) / len(self.draws_)
+            result += softmax(logs[:, : self.n_clusters_], axis=1) / len(self.draws_)
         return result
 
     def predict(self, X: Any) -> Int64s:

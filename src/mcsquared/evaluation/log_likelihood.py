@@ -42,6 +42,7 @@ Draws = Iterable[tuple[ModelParameters, Floats]]
 
 N_PARTICLES = 10
 N_MOVES = 10  # earlier tokens whose topics are resampled before the next token
+PRINTED_SMOOTHING = 0.1  # the appendix: "a constant smooth parameter, roughly set as 0.1"
 
 
 def _log_weights(weights: Floats | None) -> Iterable[float]:
@@ -127,9 +128,6 @@ def log_left_to_right(
     return joint - evidence
 
 
-SMOOTH = 0.1  # the appendix: "a constant smooth parameter, roughly set as 0.1"
-
-
 def log_printed(posterior: Posterior, corpus: Corpus, given_contexts: bool, seed: int) -> Floats:
     """Return log Π_i (1/T) Σ_t τᵗ_{k, m} ψᵗ_{m, w_ji} of each group, float64 (n_groups,).
 
@@ -183,7 +181,7 @@ def printed_parameters(draw: ParameterDraw, shape: tuple[int, int]) -> tuple[Flo
     weights[:, :n_topics] = draw.v * draw.topic_weights
     weights[:n_clusters, :n_topics] += draw.topics_in_cluster.toarray()
     counts = as_dense(draw.content_statistics)
-    smoothed = np.full((shape[1], counts.shape[1]), SMOOTH)
+    smoothed = np.full((shape[1], counts.shape[1]), PRINTED_SMOOTHING)
     smoothed[:n_topics] += counts
     topics, words = (table / table.sum(axis=1, keepdims=True) for table in (weights, smoothed))
     return topics, words

@@ -22,7 +22,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import logsumexp
 
-from mcsquared.arrays import Floats, Int64s
+from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.corpus import Corpus
 from mcsquared.evaluation.log_likelihood import log_completion, log_exact
 from mcsquared.evaluation.perplexity import split_halves, with_log_prior
@@ -49,20 +49,24 @@ def stack_chains(posterior: Posterior, corpus: Corpus) -> Floats | None:
     corpus : Corpus
         The training groups.
     """
-    chains = posterior.chain_of_draw[[draw.index for draw in posterior.parameters]]
-    if len(np.unique(chains)) < len(np.unique(posterior.chain_of_draw)) or len(set(chains)) < 2:
+    compared = np.unique(_chain_of_parameters(posterior))
+    if len(compared) < len(np.unique(posterior.chain_of_draw)) or len(compared) < 2:
         return None  # a chain without parameters cannot be compared
     groups = _sample(corpus, posterior.seed)
     if len(groups) < MIN_GROUPS:
         return None
-    with_draws = [chain for chain in range(chains.max() + 1) if (chains == chain).any()]
-    density = log_densities(balanced(posterior), corpus[groups])[with_draws]
+    density = log_densities(balanced(posterior), corpus[groups])[compared]
     stacked = stacking_weights(density)
     if not _differs_clearly(density, stacked):
         return None
     weights = np.zeros(int(posterior.chain_of_draw.max()) + 1)
-    weights[with_draws] = stacked
+    weights[compared] = stacked
     return weights
+
+
+def _chain_of_parameters(posterior: Posterior) -> Int32s:
+    """Return the chain of each draw with parameters."""
+    return posterior.chain_of_draw[[draw.index for draw in posterior.parameters]]
 
 
 def _sample(corpus: Corpus, seed: int) -> Int64s:
@@ -74,11 +78,11 @@ def _sample(corpus: Corpus, seed: int) -> Int64s:
 
 
 def balanced(posterior: Posterior) -> Posterior:
-    """Return the posterior with as many draws with parameters of each chain: the last ones.
+    """Return the posterior with parameters of equally many draws of each chain, the last ones.
 
-    The density without a group is the lower, the more draws it is estimated from.
+    The leave-one-out density is estimated lower with more draws.
     """
-    chains = posterior.chain_of_draw[[draw.index for draw in posterior.parameters]]
+    chains = _chain_of_parameters(posterior)
     n_draws = np.bincount(chains)[np.unique(chains)].min()
     kept = np.concatenate([np.flatnonzero(chains == chain)[-n_draws:] for chain in set(chains)])
     return replace(posterior, parameters=[posterior.parameters[d] for d in np.sort(kept)])
@@ -86,7 +90,7 @@ def balanced(posterior: Posterior) -> Posterior:
 
 def log_densities(posterior: Posterior, corpus: Corpus) -> Floats:
     """Return log p_c(j): float64 (n_chains, n_groups); −∞ for chains without parameters."""
-    chains = posterior.chain_of_draw[[draw.index for draw in posterior.parameters]]
+    chains = _chain_of_parameters(posterior)
     n_repeats = -(-MIN_DRAWS_PER_CHAIN // int(np.bincount(chains)[np.unique(chains)].min()))
     aligned = align(posterior, corpus)
     first, second = split_halves(aligned, stream(posterior.seed, Stream.HALVES))
@@ -103,7 +107,10 @@ def log_densities(posterior: Posterior, corpus: Corpus) -> Floats:
 
 
 def leave_one_out(scores: Floats) -> Floats:
-    """Return the log of the importance-weighted mean of densities: (n_draws, n_groups) → groups."""
+    """Return the log of the importance-weighted mean density of each group: float64 (n_groups,).
+
+    ``scores`` are the log densities in every draw, float64 (n_draws, n_groups).
+    """
     ratios = -scores
     largest = logsumexp(ratios, axis=0) - 0.5 * math.log(len(scores))
     ratios = np.minimum(ratios, largest)

@@ -11,8 +11,8 @@ from mcsquared.checks import check_concentration
 from mcsquared.families.numerics import Rng, log_standard_gamma
 from mcsquared.families.univariate import Univariate
 
-# Log-probabilities are clipped here before a subtraction, in which the other would lose its digits.
-_LOWEST = -1e9
+# Lower bound of log-probabilities, so that their difference keeps the digits of the larger one.
+_MIN_LOG_PROBABILITY = -1e9
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,8 @@ class Bernoulli(Univariate):
 
     def natural_parameters(self, parameters: Floats) -> Floats:
         """Return (ln p(0), ln p(1) − ln p(0)): float64 (n_clusters, 2)."""
-        one, zero = np.moveaxis(np.maximum(np.atleast_2d(parameters), _LOWEST), -1, 0)
+        bounded = np.maximum(np.atleast_2d(parameters), _MIN_LOG_PROBABILITY)
+        one, zero = np.moveaxis(bounded, -1, 0)
         return np.stack([zero, one - zero], axis=-1)
 
     def outcomes(self) -> Floats:

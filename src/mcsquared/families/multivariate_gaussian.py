@@ -207,11 +207,11 @@ class MultivariateGaussian(ConjugateFamily):
         bartlett = np.tril(rng.standard_normal((n_rows, width, width)), -1)
         diagonal = np.sqrt(rng.chisquare(posterior.degrees[:, None] - np.arange(width)))
         bartlett[:, np.arange(width), np.arange(width)] = diagonal
-        half = solve_transposed(factor, bartlett)
+        root = solve_transposed(factor, bartlett)
         noise = rng.standard_normal((n_rows, width, 1)) / np.sqrt(posterior.strength)[:, None, None]
         deviation = product(factor, solve_transposed(bartlett, noise))
         mean = self._origin + (posterior.mean + deviation[:, :, 0])
-        return _flat(mean, product(half, np.swapaxes(half, 1, 2)))
+        return _flat(mean, product(root, np.swapaxes(root, 1, 2)))
 
     def mean_parameters(self, stats: Floats) -> Floats:
         """Return the posterior means of (mean, precision matrix): float64 (n_clusters, d + d²)."""

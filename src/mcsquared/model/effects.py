@@ -23,11 +23,10 @@ from mcsquared.families.dirichlet import count_matrix
 if TYPE_CHECKING:
     from mcsquared.corpus import Column
 
-MAX_EFFECTS = 10  # the sets of effects that a group has are the bits of an index
+MAX_EFFECTS = 10  # the set of effects of a group is an index with one bit per effect
 MAX_VALUES = 2**19  # of all effects, because of the indices of random numbers
-# Bins of numbers and dates: few, unless there are many groups in each.
-FEW_BINS, MIN_GROUPS_OF_FEW = 20, 10
-MAX_BINS, MIN_GROUPS_PER_BIN = 80, 100
+# Largest number of bins of numbers and dates, given the smallest number of groups per bin.
+MAX_BINS = {10: 20, 100: 80}
 
 
 @dataclass(frozen=True)
@@ -92,11 +91,11 @@ class Effect:
         if self.edges is None:
             names: Any = [False, True] if column.categories is None else column.categories
             return np.array(list(names), dtype=object)
-        shown = [_shown(value) for value in column.display(np.array(self.edges))]
-        if not shown:
+        edges = [_format_edge(edge) for edge in column.display(np.array(self.edges))]
+        if not edges:
             return np.array(["all"], dtype=object)
-        between = [f"{low} to below {high}" for low, high in pairwise(shown)]
-        return np.array([f"below {shown[0]}", *between, f"{shown[-1]} and above"], dtype=object)
+        between = [f"{low} to below {high}" for low, high in pairwise(edges)]
+        return np.array([f"below {edges[0]}", *between, f"{edges[-1]} and above"], dtype=object)
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON data from which `from_dict` creates an equal object."""
@@ -122,8 +121,7 @@ def bin_edges(values: Floats) -> tuple[float, ...]:
 
     There are up to 20 bins of about 10 values or more, and up to 80 bins of about 100 or more.
     """
-    few = min(len(values) // MIN_GROUPS_OF_FEW, FEW_BINS)
-    n_bins = max(few, min(len(values) // MIN_GROUPS_PER_BIN, MAX_BINS), 1)
+    n_bins = max(1, *(min(len(values) // size, limit) for size, limit in MAX_BINS.items()))
     if n_bins == 1:
         return ()
     levels = np.arange(1, n_bins) / n_bins
@@ -157,7 +155,7 @@ def check_effects(effects: Mapping[str, Effect], groups_vary: bool) -> None:
         raise InputError(f"effects must have <= {MAX_VALUES} values in all, got {n_values}")
 
 
-def _shown(value: Any) -> str:
-    if isinstance(value, np.datetime64):
-        return str(value.astype("datetime64[D]"))
-    return f"{float(value):.10g}"
+def _format_edge(edge: Any) -> str:
+    if isinstance(edge, np.datetime64):
+        return str(edge.astype("datetime64[D]"))
+    return f"{float(edge):.10g}"

@@ -43,7 +43,7 @@ class LevelPriors:
     contexts : mapping of str to ConjugateFamily
         Prior and likelihood of each context of a unit, given its type; all fields filled.
     alpha, v : float or Gamma
-        Concentrations of types, and of the types (or clusters) below in a type.
+        Concentrations of the types, and of the types (or clusters) of the level below in a type.
     """
 
     contexts: Mapping[str, ConjugateFamily]
@@ -315,7 +315,8 @@ def _contexts_by_level(
     """Divide the families of contexts among the groups and the levels above them."""
     if not corpus.levels or not isinstance(contexts, Mapping):
         return [contexts] * (1 + len(corpus.levels))
-    of_levels = [{c: f for c, f in contexts.items() if c in x.contexts} for x in corpus.levels]
+    levels = [level.contexts for level in corpus.levels]
+    of_levels = [{c: f for c, f in contexts.items() if c in level} for level in levels]
     others = {c: f for c, f in contexts.items() if not any(c in found for found in of_levels)}
     return [others, *of_levels]
 

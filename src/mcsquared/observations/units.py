@@ -41,8 +41,11 @@ class UnitContext:
         """Whether base measure and concentration of the context are resampled."""
         return isinstance(self.family, Dirichlet) and self.family.is_learned
 
-    def first_shapes(self) -> Floats:
-        """Return the initial shapes of the categories, float64 (n_categories,); else (0,)."""
+    def initial_shapes(self) -> Floats:
+        """Return the initial shapes of the categories, float64 (n_categories,).
+
+        They are empty, (0,), if the context is not learned.
+        """
         if not isinstance(self.family, Dirichlet) or not self.family.is_learned:
             return np.zeros(0)
         return np.full(self.family.n_stats, self.family.initial_shape)

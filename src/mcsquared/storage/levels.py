@@ -53,7 +53,7 @@ def unpack_levels(state: State, reader: Reader, observations: Observations, prio
             f"{prefix}.type_of_unit", np.int32, (units.n_units,), 0, int(n_slots) - 1
         )
         tables = reader.array(f"{prefix}.tables_below", np.int64, (n_below,), 0, MAX_COUNT)
-        sizes = [len(context.first_shapes()) for context in units.contexts]
+        sizes = [len(context.initial_shapes()) for context in units.contexts]
         shapes = unpack_shapes(reader, f"{prefix}.shapes", sum(sizes))
         children = np.zeros((int(n_slots), n_below), np.int32)
         orphans = np.zeros(n_below, np.int32)

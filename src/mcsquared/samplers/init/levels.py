@@ -10,13 +10,13 @@ from mcsquared.observations import Observations
 from mcsquared.samplers.types import Key
 from mcsquared.state import LevelState, State
 
-MAX_FIRST_TYPES = 20  # many, because types merge more easily than they appear
+MAX_INITIAL_TYPES = 20  # many, because types merge more easily than they appear
 
 
 def start_levels(state: State, observations: Observations, priors: Priors, key: Key) -> None:
-    """Give every unit a random type; concentrations start at their prior means.
+    """Add the initial states of the levels: random types, concentrations at their prior means.
 
-    Few units have a type each. Every type has one table for each type of its children.
+    With few units, each has its own type. A type has one table for each type of its children.
     """
     if not observations.levels:
         return
@@ -24,7 +24,7 @@ def start_levels(state: State, observations: Observations, priors: Priors, key: 
     below, n_below = state.cluster_of_group, len(state.counts.groups_in_cluster)
     parent = observations.parent_of_group
     for units, prior in zip(observations.levels, priors.levels.values(), strict=True):
-        n_types = min(units.n_units, MAX_FIRST_TYPES)
+        n_types = min(units.n_units, MAX_INITIAL_TYPES)
         types = (rng.permutation(units.n_units) % n_types).astype(np.int32)
         children = np.zeros((n_types + 1, n_below), np.int32)
         np.add.at(children, (np.append(types, n_types)[parent], below), 1)
@@ -35,13 +35,17 @@ def start_levels(state: State, observations: Observations, priors: Priors, key: 
                 v=initial_value(prior.v),
                 children=children[:-1],
                 orphans=children[-1],
-                tables_below=first_tables(children),
-                shapes=[context.first_shapes() for context in units.contexts],
+                tables_below=initial_tables(children),
+                shapes=[context.initial_shapes() for context in units.contexts],
             )
         )
         below, n_below, parent = types, n_types, units.parent
 
 
-def first_tables(children: Int32s) -> np.ndarray:
-    """Return one table per type that occurs in a row, and one per child without a parent."""
+def initial_tables(children: Int32s) -> np.ndarray:
+    """Return the initial number of tables of each type of children.
+
+    Each type of parents (a row) has one table for every type of its children; each child without a
+    parent (counted in the last row) has its own table.
+    """
     return (children[:-1] > 0).sum(axis=0) + children[-1].astype(np.int64)

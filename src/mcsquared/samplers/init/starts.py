@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.errors import InputError
+from mcsquared.checks import check_choice
 from mcsquared.kernels.cpu.cells import draw_topics_by_word
 from mcsquared.kernels.cpu.lanes import aligned
 from mcsquared.kernels.rng import Step
@@ -38,13 +38,12 @@ MIN_TEXT_VOCABULARY = 1000  # distinct words; fewer are, for example, features o
 # Groups that vary start in one cluster if there are more tokens, and are split; with fewer, chains
 # that start in one cluster often stay there.
 MAX_SMALL_TOKENS = 100_000
-SETTLING_SWEEPS = 30  # without clusters, at least, before groups that vary are clustered
+MIN_SWEEPS_WITHOUT_CLUSTERS = 30  # if groups vary, before they are clustered
 
 
 def check_init(init: object) -> None:
-    """Raise an error unless ``init`` is one of `STARTS`."""
-    if init not in STARTS:
-        raise InputError(f"init must be one of {', '.join(map(repr, STARTS))}, got {init!r}")
+    """Raise `InputError` unless ``init`` is one of `STARTS`."""
+    check_choice("init", init, STARTS)
 
 
 def start_collapsed(
@@ -134,7 +133,8 @@ def start_blocked(
     elif init == "auto":
         clusters = cluster_whole_groups(groups, priors, clusters, seed, chain, bounds)
     if groups_vary and init == "auto" and groups.n_tokens:
-        n_sweeps = max(SETTLING_SWEEPS, sweeps_for(groups.n_tokens) if groups.n_words else 0)
+        n_sweeps = sweeps_for(groups.n_tokens) if groups.n_words else 0
+        n_sweeps = max(MIN_SWEEPS_WITHOUT_CLUSTERS, n_sweeps)
         topics = topics_without_clusters(groups, priors, topics, seed, chain, bounds, n_sweeps)
     elif groups.n_words and not groups_vary:
         topics = topics_without_clusters(groups, priors, topics, seed, chain, bounds)
@@ -163,7 +163,7 @@ def first_topics(
     """Return the initial topic of every token: from random groups, or at random."""
     topics: NDArray[np.uint16] = aligned(observations.n_tokens, dtype=np.uint16)
     if init == "auto" and observations.n_words:
-        topics[:] = topics_of_seeds(observations, priors, n_topics, key, rng)
+        topics[:] = topics_of_random_groups(observations, priors, n_topics, key, rng)
     else:
         topics[:] = rng.integers(0, n_topics, observations.n_tokens, dtype=np.int32)
     return topics
@@ -189,7 +189,7 @@ def topics_for(observations: Observations, groups_vary: bool = True) -> int:
     return int(np.clip(round(n_topics), 5, MAX_INITIAL_TOPICS))
 
 
-def topics_of_seeds(
+def topics_of_random_groups(
     observations: Observations,
     priors: Priors,
     n_topics: int,
