@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.arrays import Float32s, Floats, Int32s, Int64s
@@ -40,9 +39,7 @@ def cluster_content(posterior: Posterior, corpus: Corpus) -> ClusterContent:
     return ClusterContent(_topic_tokens(posterior, corpus), words, n_groups)
 
 
-def common_items(
-    labels: Int32s, counts: sparse.csr_matrix, limit: int
-) -> tuple[Int32s, NDArray[np.int32]]:
+def common_items(labels: Int32s, counts: sparse.csr_matrix, limit: int) -> tuple[Int32s, Int32s]:
     """Return the items that characterise the groups of each cluster; a group counts once.
 
     Items have the largest p log(p / q), where p and q are the shares of the cluster's and of all
@@ -70,14 +67,14 @@ def common_items(
     n_groups = np.zeros((len(sizes), limit), np.int32)
     for k, size in enumerate(sizes):
         row = slice(found.indptr[k], found.indptr[k + 1])
-        item, number = found.indices[row], found.data[row]
+        item, n_with_item = found.indices[row], found.data[row]
         if not len(item):
             continue
-        share = number / max(size, 1)
+        share = n_with_item / max(size, 1)
         gain = share * np.log(share / overall[item])
         gain[share.argmax()] = np.inf
         best = np.lexsort((item, -gain))[:limit]
-        items[k, : len(best)], n_groups[k, : len(best)] = item[best], number[best]
+        items[k, : len(best)], n_groups[k, : len(best)] = item[best], n_with_item[best]
     return items, n_groups
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mcsquared.arrays import Floats, Int32s
+from mcsquared.markup import plural
 from mcsquared.posterior.consensus import evenly_spaced
 from mcsquared.posterior.diagnostics import MAX_RHAT, MIN_ESS, diagnostics
 
@@ -96,9 +97,7 @@ class Assessment:
 
     def summary(self, n_parallel: int = 1) -> str:
         """Return the result in one sentence; ``n_parallel`` chains run at the same time."""
-        chains = "1 chain" if self.n_chains == 1 else f"{self.n_chains} chains"
-        sweeps = "1 sweep" if self.n_sweeps == 1 else f"{self.n_sweeps:,} sweeps"
-        length = f"{sweeps} of {chains}"
+        length = f"{plural(self.n_sweeps, 'sweep')} of {plural(self.n_chains, 'chain')}"
         if self.converged:
             return f"{CONVERGED} {length}: {self._figures()}"
         named = ", ".join(problem.description for problem in self.problems[:_MAX_NAMED])

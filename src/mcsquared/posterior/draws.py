@@ -93,6 +93,10 @@ class ParameterDraw(Concentrations):
             return self.topics_in_cluster
         return self.tables_in_cluster
 
+    def alpha_below(self, number: int) -> float:
+        """Return the concentration of the clusters or types of the level below a level."""
+        return self.levels[number - 1].alpha if number else self.alpha
+
     @property
     def tokens_of_topic(self) -> NDArray[np.int64]:
         """Number of tokens of each topic: int64 (n_topics,)."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from mcsquared.posterior.posterior import Posterior
 
-LEVELS = (0.05, 0.95)
+INTERVAL = (0.05, 0.95)
 N_SAMPLES = 200  # of the topic weights of a value, in all draws together
 BLOCK_SIZE = 1 << 24  # entries of the largest array: 128 MB
 STREAM = 6  # of random numbers; `mcsquared.prediction.parameters` has the others
@@ -36,8 +36,8 @@ class ContextEffects:
 
         Examples
         --------
-        >>> acting = mc2.MC2(n_sweeps=20, effects=["position"], random_state=0, progress=False)
-        >>> acting.fit(corpus).posterior_.effects("position").columns.tolist()
+        >>> model = mc2.MC2(n_sweeps=20, effects=["position"], random_state=0, progress=False)
+        >>> model.fit(corpus).posterior_.effects("position").columns.tolist()
         ['value', 'topic', 'effect', 'low', 'high']
         """
         return effect_table(cast("Posterior", self), name)
@@ -86,8 +86,8 @@ def effects_of(posterior: Posterior, name: str) -> EffectSummary:
         n_samples = len(samples) - np.isnan(samples[:, 0]).sum(axis=0)
         last, topics = np.maximum(n_samples - 1, 0), np.arange(n_topics)
         result[0, rows] = np.nansum(samples, axis=0) / np.maximum(n_samples, 1)
-        for part, level in enumerate(LEVELS, start=1):
-            index = np.round(level * last).astype(np.int64)
+        for part, probability in enumerate(INTERVAL, start=1):
+            index = np.round(probability * last).astype(np.int64)
             result[part, rows] = np.nan_to_num(samples[index, :, topics].T)
     return EffectSummary(effects[name].labels(posterior.contexts[name]), *result)
 
@@ -102,22 +102,25 @@ def _samples(
         n_samples = round(N_SAMPLES * weight / weights.sum())
         if weight == 0.0 or n_samples == 0:
             continue
-        shape, average, share = _rows_of(posterior, draw, name)
+        shape, average, effect_weight = _dirichlet_shapes(posterior, draw, name)
         gammas = rng.standard_gamma(
             np.maximum(shape[rows], 1e-300), (n_samples, *shape[rows].shape)
         )
         shares = gammas / np.maximum(gammas.sum(axis=2, keepdims=True), 1e-300)
-        found = share * (shares[:, :, :-1] - average[:-1])
+        found = effect_weight * (shares[:, :, :-1] - average[:-1])
         result = np.full((*found.shape[:2], n_topics), np.nan)
         chosen = np.flatnonzero((topic >= 0) & (topic < n_topics))
         result[:, :, topic[chosen]] = found[:, :, chosen]
         yield result
 
 
-def _rows_of(posterior: Posterior, draw: ParameterDraw, name: str) -> tuple[Floats, Floats, float]:
+def _dirichlet_shapes(
+    posterior: Posterior, draw: ParameterDraw, name: str
+) -> tuple[Floats, Floats, float]:
     """Return the Dirichlet shapes of an effect's values, their average topic shares, and ω.
 
-    Shapes (n_values, n_topics + 1) and (n_topics + 1,); the last column has all unused topics.
+    The arrays are (n_values, n_topics + 1) and (n_topics + 1,); the last column is the sum of all
+    unused topics.
     """
     assert draw.effects is not None
     priors = posterior.priors

@@ -68,8 +68,7 @@ class Hierarchy:
         import pandas as pd
 
         frame = pd.DataFrame(self.linkage, columns=["first", "second", "distance", "size"])
-        integers = dict.fromkeys(("first", "second", "size"), np.int64)
-        frame = frame.astype(integers)
+        frame = frame.astype(dict.fromkeys(("first", "second", "size"), np.int64))
         frame.insert(0, "step", np.arange(len(frame)))
         return frame
 
@@ -86,12 +85,10 @@ def hierarchy(posterior: Posterior, of: str) -> Hierarchy:
     else:
         draw = posterior.representative_draw
         similarity = topic_similarity(draw, draw, posterior.priors.content)
-        shown = posterior.topic_order[: posterior.n_shown_topics]
+        n = posterior.n_shown_topics
+        shown = posterior.topic_order[:n]
         similarity = similarity[np.ix_(shown, shown)]
-        names, weights = (
-            topic_names(posterior)[: len(shown)],
-            posterior.tokens_of_topic[: len(shown)],
-        )
+        names, weights = topic_names(posterior)[:n], posterior.tokens_of_topic[:n]
     distance = np.clip(1.0 - 0.5 * (similarity + similarity.T), 0.0, 1.0)
     np.fill_diagonal(distance, 0.0)
     merges = np.zeros((0, 4))

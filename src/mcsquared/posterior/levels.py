@@ -71,7 +71,7 @@ class UnitDraws:
 
 
 class UpperLevels:
-    """Levels above groups; a base of `Posterior`."""
+    """Levels above groups; a base class of `Posterior`."""
 
     units: list[UnitDraws]
 
@@ -125,8 +125,7 @@ class UpperLevels:
         weights = level.parameter_weights
         for weight, draw in zip(weights, self.parameters, strict=True):  # type: ignore[attr-defined]
             types, drawn = draw.levels[number], level.cluster_of_group[draw.index]
-            alpha = draw.levels[number - 1].alpha if number else draw.alpha
-            rows = types.children + types.v * types.weights_below(alpha)[0]
+            rows = types.children + types.v * types.weights_below(draw.alpha_below(number))[0]
             rows /= rows.sum(axis=1, keepdims=True)
             units = contingency(level.labels, drawn).toarray()
             units = units / units.sum(axis=1, keepdims=True)
@@ -189,15 +188,9 @@ def level_posterior(posterior: Posterior, number: int) -> Posterior:
     else:
         lower, children, alpha = posterior, "cluster", posterior.priors.alpha
     corpus = children_as_words(units, lower, children)
-    prior, of_level = priors[number], Categorical(0.5, max(corpus.n_words, 1))
-    parameters = []
-    for draw in posterior.parameters:
-        alpha_below = draw.levels[number - 1].alpha if number else draw.alpha
-        found = parameters_of(draw, number, alpha_below, units, lower, corpus.n_words)
-        shapes = shapes_of_categories(prior, draw.levels[number])
-        parameters.append(ParameterDraw(**found, category_shapes=shapes))
+    prior, content = priors[number], Categorical(0.5, max(corpus.n_words, 1))
     result = Posterior(
-        priors=Priors(of_level, prior.contexts, prior.alpha, prior.v, alpha, math.inf),
+        priors=Priors(content, prior.contexts, prior.alpha, prior.v, alpha, math.inf),
         group_names=units.unit_names,
         vocabulary=corpus.vocabulary,
         contexts=units.contexts,
@@ -206,7 +199,10 @@ def level_posterior(posterior: Posterior, number: int) -> Posterior:
         chain_of_draw=posterior.chain_of_draw,
         sweep_of_draw=posterior.sweep_of_draw,
         trace=trace_of_level(posterior.trace, posterior.units, number),
-        parameters=parameters,
+        parameters=[
+            parameters_of_level(draw, number, prior, units, lower, corpus.n_words)
+            for draw in posterior.parameters
+        ],
         word_frequency=corpus.word_frequency,
         document_frequency=corpus.document_frequency,
         seed=posterior.seed,
@@ -231,15 +227,15 @@ def children_as_words(units: UnitDraws, lower: Posterior, name: str) -> Corpus:
     return Corpus(counts, units.contexts, units.unit_names, names)
 
 
-def parameters_of(
+def parameters_of_level(
     draw: ParameterDraw,
     number: int,
-    alpha_below: float,
+    prior: LevelPriors,
     units: UnitDraws,
     lower: Posterior,
     n_words: int,
-) -> dict[str, Any]:
-    """Return the fields of the draw of a level, but for the shapes of its contexts.
+) -> ParameterDraw:
+    """Return the parameters of a level in a draw, with types as clusters.
 
     Clusters without a child of a unit are not topics of the level.
     """
@@ -247,48 +243,48 @@ def parameters_of(
     inside = units.parent_of_child >= 0
     clusters = lower.cluster_of_group[draw.index][inside]
     used = np.flatnonzero(types.children.any(axis=0))
-    weights, _ = types.weights_below(alpha_below)
+    weights, _ = types.weights_below(draw.alpha_below(number))
     ones = np.ones(len(clusters), np.int32)
     pairs = (clusters, lower.labels[inside])
     both = sparse.coo_matrix((ones, pairs), shape=(types.children.shape[1], n_words)).tocsr()
-    return {
-        "index": draw.index,
-        "topics_in_cluster": sparse.csr_matrix(types.children[:, used]),
-        "content_statistics": both[used],
-        "topic_weights": weights[used],
-        "unused_weight": 1.0 - float(weights[used].sum()),
-        "alpha": types.alpha,
-        "v": types.v,
-        "eta": alpha_below,
-        "lam": math.inf,
-    }
+    return ParameterDraw(
+        index=draw.index,
+        topics_in_cluster=sparse.csr_matrix(types.children[:, used]),
+        content_statistics=both[used],
+        topic_weights=weights[used],
+        unused_weight=1.0 - float(weights[used].sum()),
+        category_shapes=shapes_of_categories(prior, types),
+        alpha=types.alpha,
+        v=types.v,
+        eta=draw.alpha_below(number),
+        lam=math.inf,
+    )
 
 
 def shapes_of_categories(prior: LevelPriors, draw: TypeDraw) -> Floats | None:
     """Return the shapes of all categories of a level, the fixed ones included, as in a draw."""
-    found, learned = [np.zeros(0)], draw.shapes
-    is_any_learned = False
-    for family in prior.contexts.values():
-        if not isinstance(family, Dirichlet):
-            continue
+    families = [family for family in prior.contexts.values() if isinstance(family, Dirichlet)]
+    if not any(family.is_learned for family in families):
+        return None
+    found, learned = [], draw.shapes
+    for family in families:
         if family.is_learned:
-            is_any_learned = True
             found.append(learned[: family.n_stats])
             learned = learned[family.n_stats :]
         else:
             found.append(np.broadcast_to(family.shapes, (family.n_stats,)))
-    return np.concatenate(found) if is_any_learned else None
+    return np.concatenate(found)
 
 
 def trace_of_level(trace: pd.DataFrame, units: list[UnitDraws], number: int) -> pd.DataFrame:
     """Return the trace with the types of a level as clusters and those below as topics."""
-    own, result = units[number].trace, trace.copy()
-    if len(own) != len(result):
+    of_level, result = units[number].trace, trace.copy()
+    if len(of_level) != len(result):
         return result
     below = units[number - 1].trace if number else trace[["n_clusters", "alpha"]].to_numpy()
     result["n_topics"], result["eta"] = below[:, 0].astype(np.int64), below[:, 1]
-    result["n_clusters"] = own[:, 0].astype(np.int64)
-    result["alpha"], result["v"], result["lam"] = own[:, 1], own[:, 2], math.inf
+    result["n_clusters"] = of_level[:, 0].astype(np.int64)
+    result["alpha"], result["v"], result["lam"] = of_level[:, 1], of_level[:, 2], math.inf
     return result
 
 

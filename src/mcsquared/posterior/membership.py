@@ -85,9 +85,9 @@ def _move_unsettled(labels: Int32s, draws: Int32s) -> Int32s:
     """Move unsettled groups to their most probable cluster until none moves."""
     for _ in range(_MAX_ROUNDS):
         probability = membership_probabilities(draws, labels)
-        own = np.take_along_axis(probability, labels[:, None], axis=1).ravel()
+        current = np.take_along_axis(probability, labels[:, None], axis=1).ravel()
         unsettled = is_unsettled(probability, confidence_of_labels(draws, labels))
-        moved = unsettled & (own < probability.max(axis=1) - 1e-12)
+        moved = unsettled & (current < probability.max(axis=1) - 1e-12)
         if not moved.any():
             break
         labels = labels.copy()

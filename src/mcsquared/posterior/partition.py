@@ -19,7 +19,7 @@ from mcsquared.posterior.weights import WeightedDraws
 
 
 class ConsensusPartition(WeightedDraws):
-    """The consensus of the draws and its uncertainty; a base of `Posterior`."""
+    """The consensus of the draws and its uncertainty; a base class of `Posterior`."""
 
     tokens_per_group: Int64s
 

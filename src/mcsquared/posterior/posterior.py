@@ -190,8 +190,6 @@ class Posterior(RepresentativeTopics, ContextRelevance, ContextEffects, UpperLev
         options: dict[str, Any] = json.loads(self.source.get(TEXT_OPTIONS, "{}"))
         return options
 
-    # Tables -------------------------------------------------------------------------------
-
     def unsettled(self) -> pd.DataFrame:
         """Return the groups without a clear cluster, with the clusters they may belong to.
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mcsquared.posterior.posterior import Posterior
 
 MAX_GROUPS = 5000  # values of a context over which the mutual information is averaged
-LEVELS = (0.05, 0.95)
+INTERVAL = (0.05, 0.95)
 STREAM = 5  # of random numbers; `mcsquared.prediction.parameters` has the others
 
 
@@ -29,7 +29,8 @@ class ContextRelevance:
 
         The measure is the model's mutual information of cluster and context as a share of the
         entropy of the clusters, I(z; x) / H(z): 0 if the context is uninformative, 1 if it alone
-        determines it. ``low`` and ``high`` are the bounds of a 90% interval over the draws.
+        determines the clusters. ``low`` and ``high`` are the bounds of a 90% interval over the
+        draws.
 
         Examples
         --------
@@ -53,7 +54,7 @@ def relevance_table(posterior: Posterior) -> pd.DataFrame:
             shares.append(relevance_in_draw(posterior, draw, name, np.random.default_rng(sequence)))
         values = np.array(shares)
         mean = float(np.average(values, weights=weights))
-        rows.append([name, mean, *weighted_quantiles(values, weights, LEVELS)])
+        rows.append([name, mean, *weighted_quantiles(values, weights, INTERVAL)])
     return pd.DataFrame(rows, columns=["context", "mean", "low", "high"])
 
 
@@ -86,14 +87,16 @@ def relevance_in_draw(
 def explained_share(probability: Floats) -> float:
     """Return the mutual information of rows p(z | x), as a share of the entropy of their mean."""
     total = float(entr(probability.mean(axis=0)).sum())
-    left = float(entr(probability).sum(axis=1).mean())
-    return min(max(1.0 - left / total, 0.0), 1.0) if total > 0.0 else 0.0
+    conditional = float(entr(probability).sum(axis=1).mean())
+    return min(max(1.0 - conditional / total, 0.0), 1.0) if total > 0.0 else 0.0
 
 
-def weighted_quantiles(values: Floats, weights: Floats, levels: tuple[float, ...]) -> list[float]:
-    """Return quantiles of weighted values, interpolated between the middles of their weights."""
+def weighted_quantiles(
+    values: Floats, weights: Floats, probabilities: tuple[float, ...]
+) -> list[float]:
+    """Return quantiles of weighted values, interpolated between the midpoints of their weights."""
     order = np.argsort(values)
     order = order[weights[order] > 0.0]
     sorted_weights = weights[order]
-    middle = (np.cumsum(sorted_weights) - 0.5 * sorted_weights) / sorted_weights.sum()
-    return [float(q) for q in np.interp(levels, middle, values[order])]
+    midpoint = (np.cumsum(sorted_weights) - 0.5 * sorted_weights) / sorted_weights.sum()
+    return np.interp(probabilities, midpoint, values[order]).tolist()

@@ -25,7 +25,7 @@ _MIN_TOKEN_SHARE, _MIN_TOKENS = 1e-4, 5.0  # of a topic in tables
 
 
 class RepresentativeTopics(ConsensusPartition):
-    """The topics of the draw with parameters closest to the consensus; a base of `Posterior`."""
+    """Topics of the draw with parameters closest to the consensus; a base class of `Posterior`."""
 
     priors: Priors
     vocabulary: NDArray[np.object_] | None

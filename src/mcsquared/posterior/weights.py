@@ -47,7 +47,7 @@ def weights_of_draws(chain_of_draw: Int32s, chain_weights: Floats, equal: bool) 
 
 
 class WeightedDraws:
-    """Draws of chains with weights; the base class of `Posterior`."""
+    """Draws of chains with weights; a base class of `Posterior`."""
 
     chain_weights: Floats
     chain_of_draw: Int32s

@@ -87,8 +87,7 @@ def mean_rows(draw: ParameterDraw, number: int) -> Floats:
 
 def root_weights(draw: ParameterDraw, number: int) -> Floats:
     """Return the mean weights at the root of the level below, the last for new ones."""
-    alpha = draw.levels[number - 1].alpha if number else draw.alpha
-    weights, unused = draw.levels[number].weights_below(alpha)
+    weights, unused = draw.levels[number].weights_below(draw.alpha_below(number))
     return np.append(weights, unused)
 
 
