@@ -185,9 +185,9 @@ def _words_of_clusters(
     overall = posterior.document_frequency / posterior.n_fitted
     sizes = np.bincount(posterior.labels)
     lists = []
-    for listed, number, size in zip(content.words, content.n_groups, sizes, strict=True):
+    for listed, n_with_word, size in zip(content.words, content.n_groups, sizes, strict=True):
         word = listed[listed >= 0]
-        share = number[listed >= 0] / size
+        share = n_with_word[listed >= 0] / size
         lift = share / np.maximum(overall[word], 1e-300)
         chosen = np.flatnonzero((lift > 1.05) & (share >= min(0.1, 2 / size)))
         order = chosen[np.argsort(-(share * np.log(lift))[chosen], kind="stable")]

@@ -24,8 +24,8 @@ from mcsquared.report.packing import pack, pack_shares
 TypicalGroups = list[list[tuple[int, float]]]  # (group, score) for each cluster or topic
 
 N_TOPICS_OF_GROUP = 6
-_MAX_NAME_LENGTH = 160
-_MANY_GROUPS, _MAX_NAME_OF_MANY = 20_000, 70  # names are shorter if there are many groups
+_MAX_NAME_LENGTH, _SHORT_NAME_LENGTH = 160, 70  # the shorter one if there are many groups
+_MANY_GROUPS = 20_000
 _N_STEPS = 12  # steps of the fixed-point iteration
 _FLOATS_PER_BATCH = 1 << 18  # in the largest table of a batch: 1 MB, which fits in the cache
 _MIN_EVIDENCE = np.float32(1e-30)
@@ -64,7 +64,7 @@ def group_data(
     labels, tokens = posterior.labels.astype(np.int64), posterior.tokens_per_group
     other = likely.second_choice(posterior.labels)
     points = place_groups(discs, labels, likely.confidence, other, np.log1p(tokens))
-    limit = _MAX_NAME_OF_MANY if len(groups) > _MANY_GROUPS else _MAX_NAME_LENGTH
+    limit = _SHORT_NAME_LENGTH if len(groups) > _MANY_GROUPS else _MAX_NAME_LENGTH
     top = _largest_columns(shares[groups, : posterior.n_shown_topics], N_TOPICS_OF_GROUP)
     data: dict[str, Any] = {
         "n": len(groups),

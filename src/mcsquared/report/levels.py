@@ -7,11 +7,11 @@ import numpy as np
 from mcsquared.arrays import Int64s
 from mcsquared.markup import shorten
 from mcsquared.posterior import Posterior
-from mcsquared.posterior.membership import cluster_stability, likely_clusters
+from mcsquared.posterior.membership import cluster_stability, group_confidence, likely_clusters
 from mcsquared.report.contexts import context_data
 from mcsquared.report.packing import pack, pack_shares
 
-MAX_NAME = 120  # characters of the name of a unit
+_MAX_NAME_LENGTH = 120
 
 
 def level_data(posterior: Posterior, groups: Int64s) -> list[dict[str, Any]]:
@@ -42,7 +42,7 @@ def _units(level: Posterior) -> dict[str, Any]:
     likely = likely_clusters(level)
     return {
         "n": level.n_groups,
-        "names": [shorten(name, MAX_NAME) for name in level.group_names],
+        "names": [shorten(name, _MAX_NAME_LENGTH) for name in level.group_names],
         "type": pack(level.labels),
         "confidence": pack_shares(likely.confidence),
         "choice": pack(likely.choice + 1),
@@ -51,13 +51,11 @@ def _units(level: Posterior) -> dict[str, Any]:
 
 
 def _types(level: Posterior) -> dict[str, Any]:
-    table = level.clusters()
-    confidence = likely_clusters(level).confidence
     return {
         "n": level.n_clusters,
-        "names": [shorten(name, MAX_NAME) for name in table["name"]],
+        "names": [shorten(name, _MAX_NAME_LENGTH) for name in level.clusters()["name"]],
         "size": pack(np.bincount(level.labels)),
-        "stability": pack_shares(cluster_stability(level, confidence)),
+        "stability": pack_shares(cluster_stability(level, group_confidence(level))),
     }
 
 

@@ -64,30 +64,11 @@ if TYPE_CHECKING:
 MAX_LISTED_GROUPS = 200_000  # larger corpora are sampled
 N_TYPICAL = 12  # groups listed with a cluster or a topic
 
-# In dependency order; concatenated into one script.
+# Shared parts, then sections, in dependency order; concatenated into one script.
 _SCRIPTS = (
-    *(
-        "data",
-        "downloads",
-        "elements",
-        "charts",
-        "contexts",
-        "lists",
-        "map",
-        "mapview",
-        "levels",
-    ),  # shared parts
-    *(
-        "overview",
-        "clusters",
-        "topics",
-        "groups",
-        "search",
-        "effects",
-        "hierarchy",
-        "diagnostics",
-        "app",
-    ),  # sections
+    *("data", "downloads", "elements", "charts", "contexts", "lists", "map", "mapview", "levels"),
+    *("overview", "clusters", "topics", "groups", "search", "effects", "hierarchy", "diagnostics"),
+    "app",
 )
 _STYLES = ("base", "parts")
 _PLACEHOLDER = re.compile(r"\{\{ (\w+) \}\}")  # of page.html
