@@ -28,7 +28,7 @@ MIN_G, MAX_G = 0.1, 1e6
 
 
 def resample_context_priors(sweep: Sweep) -> None:
-    """Draw g and b of every context that learns them, given the categories in the clusters."""
+    """Draw g and b of every context with a learned prior, given the categories in the clusters."""
     state, observations = sweep.state, sweep.observations
     if not observations.has_learned_bags:
         return
