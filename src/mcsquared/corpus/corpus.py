@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mcsquared.corpus.columns.column import Column
 from mcsquared.corpus.columns.convert import aligned_content, aligned_contexts
 from mcsquared.corpus.content import ContentSizes, Vectors, Words, names_array
-from mcsquared.corpus.levels import Leveled, describe_levels, levels_of_table, take_groups
+from mcsquared.corpus.levels import LevelsMixin, describe_levels, levels_of_table, take_groups
 from mcsquared.corpus.rows import check_same_order, random_test_mask, row_index
 from mcsquared.corpus.sources import frames
 from mcsquared.corpus.sources.arrays import content_from
@@ -23,7 +23,7 @@ from mcsquared.errors import InputError
 _logger = logging.getLogger("mcsquared")
 
 
-class Corpus(Leveled, ContentSizes):
+class Corpus(LevelsMixin, ContentSizes):
     """Groups with their content and contexts.
 
     Parameters

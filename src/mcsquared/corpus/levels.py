@@ -69,7 +69,7 @@ class Level:
         return Level(self.name, self.unit_names[units], contexts, parent_of_child)
 
 
-class Leveled:
+class LevelsMixin:
     """Levels above groups; a base of `Corpus`."""
 
     contexts: dict[str, Column]
@@ -179,9 +179,11 @@ def levels_of_table(
     ]
     contexts_of.append(columns)
     found = []
-    for name, parents, units, own in zip(names, parents_of, units_of, contexts_of[1:], strict=True):
+    for name, parents, units, moved_here in zip(
+        names, parents_of, units_of, contexts_of[1:], strict=True
+    ):
         matched = _matched(given[name], name, units, notes) if name in given else {}
-        found.append(Level(name, object_array(units), own | matched, parents))
+        found.append(Level(name, object_array(units), moved_here | matched, parents))
     return tuple(found), contexts_of[0], notes
 
 
@@ -363,10 +365,11 @@ def move_contexts_to_levels(
     placed = []
     for level, units in zip(levels, unit_of_group, strict=True):
         names = [name for name in contexts_of_level.get(level.name, ()) if name in of_group]
-        own = {name: level.contexts.get(name) for name in names}
         contexts = {
-            name: _of_units(of_group[name], units, level.n_units) if column is None else column
-            for name, column in own.items()
+            name: level.contexts[name]
+            if name in level.contexts
+            else _of_units(of_group[name], units, level.n_units)
+            for name in names
         }
         placed.append(replace(level, contexts=contexts))
     above = {name for level in levels for name in contexts_of_level.get(level.name, ())}

@@ -290,7 +290,7 @@ class ColumnBuilder:
         for run in rows.blocks():
             if self._kind == "unsplit":
                 strings = rows.strings(run)
-                separator = default_separator(self._has_semicolon)
+                separator = ";" if self._has_semicolon else ","
                 final.add(split_batch(np.arange(len(strings)), strings, separator))
                 continue
             start, numbers, _ = rows.read(run)
@@ -321,11 +321,6 @@ def kept_lengths(lengths: Int64s, kept: NDArray[np.bool_]) -> Int64s:
     """Return the number of kept entries of each row."""
     row_of = np.repeat(np.arange(len(lengths)), lengths)[kept]
     return np.bincount(row_of, minlength=len(lengths))
-
-
-def default_separator(has_semicolon: bool) -> str:
-    """Return the default separator of categories in strings."""
-    return ";" if has_semicolon else ","
 
 
 def column_of(name: str, batch: Batch) -> Column:

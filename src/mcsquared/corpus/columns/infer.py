@@ -18,7 +18,6 @@ from mcsquared.corpus.columns.builder import (
     KIND_NAMES,
     Batch,
     column_of,
-    default_separator,
     kept_lengths,
     split,
     vector_batch,
@@ -56,7 +55,7 @@ def column_from(name: str, values: Any) -> Column:
 
 
 def bag_from(name: str, values: Any, separator: str | None) -> Column:
-    """Build a bag column; split strings at a separator, by default `default_separator`."""
+    """Build a bag column; split strings at a separator, by default the most likely one."""
     if isinstance(values, Column) or sparse.issparse(values) or getattr(values, "ndim", 1) == 2:
         return column_from(name, values)
     if separator is not None and (not isinstance(separator, str) or not separator):
@@ -78,12 +77,11 @@ def bag_batch(values: Any, separator: str | None) -> Batch:
 
 
 def _likely_separator(strings: list[str]) -> str:
-    """Return ";" if it occurs, "|" if it is in many strings, otherwise ","."""
-    if not any(";" in text for text in strings):
-        n_bars = sum("|" in text for text in strings)
-        if n_bars > sum("," in text for text in strings):
-            return "|"
-    return default_separator(any(";" in text for text in strings))
+    """Return ";" if it occurs, else "|" if it is in more strings than ",", else ","."""
+    if any(";" in text for text in strings):
+        return ";"
+    n_bars = sum("|" in text for text in strings)
+    return "|" if n_bars > sum("," in text for text in strings) else ","
 
 
 def _as_row(value: Any, separator: str) -> Any:

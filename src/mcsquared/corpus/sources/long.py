@@ -33,8 +33,8 @@ def long_parts(
     if (value is None) == (text is None):
         raise InputError("from_long requires exactly one of value and text")
     keys = as_list(table.typed(group, "group"))
-    if any(is_missing(key) for key in keys):
-        row = next(i for i, key in enumerate(keys) if is_missing(key))
+    row = next((i for i, key in enumerate(keys) if is_missing(key)), None)
+    if row is not None:
         raise InputError(f"group: the column {group!r} must not be missing, but is in row {row}")
     number_of: dict[str, int] = {}
     group_of_row = np.array(
@@ -66,17 +66,11 @@ def _one_per_group(values: Any, order: Int64s, start: Int64s) -> tuple[list[Any]
         present = [listed[i] for i in order[first:last] if not is_missing(listed[i])]
         result.append(present[0] if present else None)
         n_varying += any(_differs(entry, present[0]) for entry in present[1:])
-    if result and all(isinstance(entry, str | None) for entry in result):
-        result = [entry or "" for entry in result] if all(map(_is_text, listed)) else result
     return result, n_varying
 
 
 def _differs(one: Any, other: Any) -> bool:
     return bool(np.any(one != other))
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
 
 
 def _joined_texts(

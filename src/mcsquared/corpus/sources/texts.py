@@ -157,10 +157,10 @@ class WordsBuilder:
         self._words_of_codes = None if words_of_codes is None else _word_list(words_of_codes)
         if self._words_of_codes and all(w.isascii() and w.isdigit() for w in self._words_of_codes):
             self._words_of_codes = None
-        self.options = storable_options(vectorizer or {})
-        self._drops_function_words = "stop_words" not in (vectorizer or {})
-        self._vectorizer = vectorizer_arguments(vectorizer or {})
-        self._drops_function_words |= (vectorizer or {}).get("stop_words") == "auto"
+        given = vectorizer or {}
+        self.options = storable_options(given)
+        self._drops_function_words = given.get("stop_words", "auto") == "auto"
+        self._vectorizer = vectorizer_arguments(given)
         self._language: str | None = None
         self._limits = {
             name: self._vectorizer.pop(name, None) for name in ("min_df", "max_df", "max_features")
