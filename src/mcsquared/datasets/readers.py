@@ -140,7 +140,7 @@ def load_reuters(folder: Folder = None) -> DataSet:
         "Reuters-21578, distribution 1.0 (D. D. Lewis)",
         "day, places and topics (joined by |), title, lewissplit and newid",
     )
-    contexts = {"day": archive.numbers("day"), "places": list(_split(archive.strings("places")))}
+    contexts = {"day": archive.numbers("day"), "places": _split(archive.strings("places"))}
     labels = {
         "topics": archive.strings("topics"),
         "title": archive.strings("title"),
@@ -235,5 +235,5 @@ def load_schools(folder: Folder = None) -> DataSet:
     return DataSet(Corpus(scores, contexts, group_names=schools))
 
 
-def _split(values: Iterable[str]) -> Iterable[list[str]]:
-    return (re.split(r"[|\s]+", value.strip("| ")) if value else [] for value in values)
+def _split(values: Iterable[str]) -> list[list[str]]:
+    return [re.split(r"[|\s]+", value.strip("| ")) if value else [] for value in values]

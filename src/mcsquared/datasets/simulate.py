@@ -12,6 +12,7 @@ in its group and is thus a customer of the cluster's restaurant.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from math import inf, isinf, isnan
 from numbers import Real
 from typing import Any, Protocol
@@ -220,9 +221,12 @@ def draw_assignments(
 
 
 def _restaurants(
-    restaurant_of_customer: Integers, n: int, concentration: float, rng: np.random.Generator
+    restaurant_of_customer: Integers,
+    n_restaurants: int,
+    concentration: float,
+    rng: np.random.Generator,
 ) -> tuple[Int64s, Integers]:
-    """Draw the table of each customer in each of n restaurants, and the restaurant of each table.
+    """Draw the table of each customer in every restaurant, and the restaurant of each table.
 
     Tables are numbered across all restaurants.
     """
@@ -231,15 +235,15 @@ def _restaurants(
     if isinf(concentration):
         table_of_customer[order] = np.arange(order.size)
         return table_of_customer, restaurant_of_customer[order]
-    bounds = np.searchsorted(restaurant_of_customer[order], np.arange(n + 1))
-    n_tables, total = np.zeros(n, dtype=np.int64), 0
-    for r in range(n):
-        customers = order[bounds[r] : bounds[r + 1]]
+    bounds = np.searchsorted(restaurant_of_customer[order], np.arange(n_restaurants + 1))
+    n_tables, total = np.zeros(n_restaurants, dtype=np.int64), 0
+    for r, (first, last) in enumerate(pairwise(bounds)):
+        customers = order[first:last]
         table = chinese_restaurant(customers.size, concentration, rng)
         table_of_customer[customers] = total + table
         n_tables[r] = table.max(initial=-1) + 1
         total += int(n_tables[r])
-    return table_of_customer, np.repeat(np.arange(n), n_tables)
+    return table_of_customer, np.repeat(np.arange(n_restaurants), n_tables)
 
 
 def draw_content(
