@@ -348,9 +348,9 @@ class Runner:
     def _resample(self, run: ChainRun, backend: Backend) -> None:
         """Run the steps of a sweep; raise `InputError` if numbers overflow."""
         settings, state, observations = self.settings, run.state, self.observations
-        chain = (settings.priors, settings.seed, run.chain, settings.bounds, backend)
+        arguments = (settings.priors, settings.seed, run.chain, settings.bounds, backend)
         try:
-            self.signals.call(SAMPLERS[settings.sampler].sweep, state, observations, *chain)
+            self.signals.call(SAMPLERS[settings.sampler].sweep, state, observations, *arguments)
             if not math.isfinite(state.log_joint):
                 raise FloatingPointError(f"its log joint is {state.log_joint}")
         except FloatingPointError as error:

@@ -90,7 +90,7 @@ class Checkpoint:
         return runs
 
     def clear(self) -> None:
-        """Forget the loaded chains, so that later writes omit them."""
+        """Discard the loaded chains, so that later writes omit them."""
         with self._lock:
             self._parts = {}
 
@@ -120,7 +120,7 @@ def saved_seed(path: str | os.PathLike[str]) -> int | None:
 
 
 def saved_groups(path: str | os.PathLike[str] | None, n_groups: int) -> Int64s | None:
-    """Return the groups that a run on disk had in memory; none (empty) if it had all.
+    """Return the sampled groups of a run on disk, empty for a run in memory.
 
     None if there is no checkpoint.
     """
@@ -194,7 +194,7 @@ def unpack(
     run.row_of_draw, run.n_stored = list(range(len(kept))), len(kept)
     draws: list[Integers] = list(kept)
     if isinstance(observations, DiskObservations):
-        draws = _read_files(run, reader, observations)
+        draws = _restore_labels(run, reader, observations)
     _read_levels(run, reader, observations)
     if not 0 <= int(meta["n_parameters"]) <= len(kept):
         raise ValueError("it has more stored parameters than draws")
@@ -210,7 +210,9 @@ def _of_chain(tensors: Tensors, chain: int) -> Tensors:
     return {name: array for name, array in tensors.items() if name.startswith(f"{chain}.")}
 
 
-def _read_files(run: ChainRun, reader: Reader, observations: DiskObservations) -> list[Integers]:
+def _restore_labels(
+    run: ChainRun, reader: Reader, observations: DiskObservations
+) -> list[Integers]:
     """Write the label files of a corpus on disk; return the clusters of all groups in each draw."""
     n_groups = observations.n_groups
     draws = reader.array(f"{LABELS}draws", np.uint16, (None,))

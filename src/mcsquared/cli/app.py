@@ -215,10 +215,18 @@ def fit(
         callbacks=(StopWhenFlat(),) if stop_when_flat else (),
         effects=tuple(effect or ()),
     )
-    given = (stop_words, min_df, max_df, ngrams, token_pattern, lowercase, keep)
-    text_options = parse_text_options(*given)
     options = FileOptions(
-        *(file, text, names, encoding, memory, text_options, sep, long, tuple(value or ())),
+        file,
+        text,
+        names,
+        encoding,
+        memory,
+        text_options=parse_text_options(
+            stop_words, min_df, max_df, ngrams, token_pattern, lowercase, keep
+        ),
+        separator=sep,
+        group=long,
+        value=tuple(value or ()),
         levels=tuple(level or ()),
         level_contexts=tuple(level_context or ()),
     )

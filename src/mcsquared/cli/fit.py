@@ -93,7 +93,8 @@ def run(
         raise ModelFileError(f"{error}; {_how_to_resume(checkpoint)}") from None
     trace = model.posterior_.trace
     n_chains = 1 if model.n_chains == "auto" else int(model.n_chains)
-    total = "" if model.n_sweeps == "auto" else f" of {int(model.n_sweeps) * n_chains}"
+    n_total = None if model.n_sweeps == "auto" else int(model.n_sweeps) * n_chains
+    total = "" if n_total is None else f" of {n_total}"
     if model._stopped == "interrupted":
         kept = len(model.posterior_.cluster_of_group)
         print_message(
@@ -101,7 +102,7 @@ def run(
             f"kept so far; {_how_to_resume(checkpoint)}"
         )
         raise typer.Exit(INTERRUPTED)
-    if total and model._stopped is None and len(trace) < int(total.split()[-1]):
+    if n_total is not None and model._stopped is None and len(trace) < n_total:
         typer.echo(f"the traces are flat after {len(trace)}{total} sweeps", err=True)
     print_result(model, out)
     converged = _print_advice(model)

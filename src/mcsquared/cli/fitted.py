@@ -110,7 +110,7 @@ def evaluate(
 def unigram_perplexity(model: MC2, corpus: Corpus) -> float | None:
     """Return the perplexity of word frequencies of the training groups; None for vectors.
 
-    A model that has learned something is below it.
+    A useful model has a lower perplexity.
     """
     posterior = model.posterior_
     if posterior.word_frequency is None:
