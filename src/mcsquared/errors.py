@@ -20,7 +20,7 @@ def _shorten(quote: re.Match[str]) -> str:
     return quote[0] if len(text) <= 100 else f"{mark}{text[:90]}...{mark}"
 
 
-class _SentenceError(ValueError):
+class _ShortMessageError(ValueError):
     """Base class of errors, whose messages quote at most a hundred characters of any value."""
 
     def __init__(self, message: object = "", *more: object) -> None:
@@ -28,7 +28,7 @@ class _SentenceError(ValueError):
         super().__init__(_LONG_NUMBER.sub(r"\1...", short), *more)
 
 
-class InputError(_SentenceError):
+class InputError(_ShortMessageError):
     """Invalid data or an invalid argument.
 
     Examples
@@ -41,7 +41,7 @@ class InputError(_SentenceError):
     """
 
 
-class ModelFileError(_SentenceError):
+class ModelFileError(_ShortMessageError):
     """A model file or checkpoint that cannot be read, written or used.
 
     Examples

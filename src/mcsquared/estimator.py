@@ -21,8 +21,8 @@ from mcsquared.corpus.columns.column import distinct_note
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
 from mcsquared.fitting.checks import check_sampler, checked_schedule, seed_from
-from mcsquared.fitting.disk import check_absent, folder_batches, load_or_sample
-from mcsquared.fitting.fit import BackendFactory, EarlierFit, Fit, Stop
+from mcsquared.fitting.disk import check_no_contexts, folder_batches, load_or_sample
+from mcsquared.fitting.fit import BackendFactory, EarlierFit, Fit, StopReason
 from mcsquared.model.parameters import ALPHA, ETA, LAM, Concentration, V, values_of
 from mcsquared.model.priors import Priors, chosen_contexts
 from mcsquared.posterior import Posterior
@@ -186,7 +186,7 @@ class MC2(ClusterMixin, TopicTransformer):
     effects: Sequence[str] = ()
 
     _earlier: EarlierFit | None = field(default=None, init=False)
-    _stopped: Stop | None = field(default=None, init=False)  # why the last fit ended early
+    _stopped: StopReason | None = field(default=None, init=False)  # why the last fit ended early
 
     def fit(self, X: Any, y: Any = None, *, contexts: Any = None) -> Self:
         """Fit the model.
@@ -216,7 +216,7 @@ class MC2(ClusterMixin, TopicTransformer):
         if not isinstance(X, ParquetFolder):
             corpus = as_corpus(X, contexts, content=self._matrix_kind())
             return self._fit_corpus(corpus, schedule, seed, backend)
-        check_absent(contexts=contexts)
+        check_no_contexts(contexts)
         with X.open() as source:
             if self.warm_start and self._earlier:
                 groups: Int64s | None = self._earlier.groups
@@ -397,7 +397,7 @@ class MC2(ClusterMixin, TopicTransformer):
         if not isinstance(X, ParquetFolder):
             return predict(*self._prepare(X, contexts))
         check_is_fitted(self)
-        check_absent(contexts=contexts)
+        check_no_contexts(contexts)
         batches = folder_batches(X, self.posterior_.vocabulary)
         return np.concatenate([predict(*self._prepare(batch, None)) for batch in batches])
 

@@ -90,7 +90,7 @@ class StagedSchedule:
     is_staged = True
 
     def limited(self, n_tokens: int) -> "StagedSchedule":
-        """Return the schedule for a corpus of this size: a large one has the first stage only."""
+        """Return the schedule for a corpus of this size: a large one has fewer stages."""
         if self.max_sweeps is None:
             return self
         affordable = MAX_TOKENS_VISITED // max(n_tokens, 1)

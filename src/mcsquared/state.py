@@ -84,7 +84,7 @@ class LevelState:
     type_of_unit: Int32s  # (n_units,): type slots
     alpha: float  # concentration of types
     v: float  # concentration of the types below in a type
-    children: Int32s  # (type slots, slots below): children of units, by type and own type
+    children: Int32s  # (type slots, slots below): by type of the parent and of the child
     orphans: Int32s  # (slots below,): children without a parent
     tables_below: Int64s  # (slots below,): draws from the weights at the root of the level below
     shapes: list[Floats]  # g b of every context, (0,) unless they are learned

@@ -57,11 +57,7 @@ def check_levels(observations: Observations, sampler: str, device: str) -> None:
     """Raise `InputError` if a corpus with levels above groups cannot be fitted in this way."""
     if not observations.levels:
         return
-    for name, found, expected in (("sampler", sampler, "blocked"), ("device", device, "cpu")):
-        if found != expected:
-            raise InputError(
-                f"{name} must be {expected!r} for a corpus with levels above groups, got {found!r}"
-            )
+    check_blocked_on_cpu(sampler, device, "a corpus with levels above groups")
     if observations.parents is not None:
         raise InputError("effects must be empty for a corpus with levels above groups")
     for family in integrated_families(observations):
@@ -69,6 +65,13 @@ def check_levels(observations: Observations, sampler: str, device: str) -> None:
             "a corpus with levels above groups requires families with sample_parameters and "
             f"log_likelihood, got {type(family).__name__}"
         )
+
+
+def check_blocked_on_cpu(sampler: str, device: str, corpus: str) -> None:
+    """Raise `InputError` unless the sampler is blocked and runs on CPUs, as the corpus requires."""
+    for name, found, expected in (("sampler", sampler, "blocked"), ("device", device, "cpu")):
+        if found != expected:
+            raise InputError(f"{name} must be {expected!r} for {corpus}, got {found!r}")
 
 
 def checked_schedule(model: Any) -> Schedule | StagedSchedule:

@@ -67,11 +67,10 @@ def max_in_memory(source: DiskCorpus) -> int:
     return min(max(n_fitting, 1), MAX_SAMPLED)
 
 
-def check_absent(**given: Any) -> None:
-    """Raise `InputError` unless all arguments are None."""
-    for name, value in given.items():
-        if value is not None:
-            raise InputError(f"{name} must be None if X is a folder of Parquet files")
+def check_no_contexts(contexts: Any) -> None:
+    """Raise `InputError` unless contexts are None, because a folder contains its contexts."""
+    if contexts is not None:
+        raise InputError("contexts must be None if X is a folder of Parquet files")
 
 
 def folder_batches(folder: ParquetFolder, vocabulary: Any) -> Iterator[Corpus]:

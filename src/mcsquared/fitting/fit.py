@@ -22,7 +22,12 @@ from mcsquared.corpus import Corpus, Words
 from mcsquared.corpus.disk import SampledCorpus
 from mcsquared.errors import InputError
 from mcsquared.evaluation.stacking import stack_chains
-from mcsquared.fitting.checks import check_levels, check_memory, physical_memory
+from mcsquared.fitting.checks import (
+    check_blocked_on_cpu,
+    check_levels,
+    check_memory,
+    physical_memory,
+)
 from mcsquared.fitting.disk import (
     disk_backend,
     drop_unsampled_clusters,
@@ -49,7 +54,7 @@ from mcsquared.storage import check_target, locked
 if TYPE_CHECKING:
     from mcsquared.state import State
 
-Stop = Literal["interrupted", "out of time"]
+StopReason = Literal["interrupted", "out of time"]
 
 # Returns a function that creates the backend of a chain, given its threads.
 BackendFactory = Callable[[Observations, Priors], Callable[[ThreadPool], Backend]]
@@ -61,7 +66,7 @@ class FitResult:
 
     posterior: Posterior
     states: list[State]
-    stopped: Stop | None = None  # why the run ended before its schedule
+    stopped: StopReason | None = None  # why the run ended before its schedule
     labels: Int32s | None = None  # of all groups, if the posterior has only a sample
 
 
@@ -103,7 +108,7 @@ class Fit(RunSettings):
         runner = Runner(observations, settings, save, make_backend, deadline)
         with progress:
             runner.run(runs)
-        stopped = self._stop(runner, runs)
+        stopped = self._stop_reason(runner, runs)
         notes = [*self._notes(runs), *self._convergence_notes(runs, runner, stopped)]
         states = [run.state for run in runs]
         del observations, make_backend, runner  # as large as the corpus, and no longer needed
@@ -121,7 +126,7 @@ class Fit(RunSettings):
             posterior.notes.insert(len(corpus.notes), note)  # convergence stays last
         return FitResult(posterior, states, stopped, labels_of_all(corpus, runs, posterior))
 
-    def _stop(self, runner: Runner, runs: list[ChainRun]) -> Stop | None:
+    def _stop_reason(self, runner: Runner, runs: list[ChainRun]) -> StopReason | None:
         """Return why the run ended early; raise an error if it has no draw to return."""
         interrupted = runner.signals.received is not None
         if runner.signals.received is signal.SIGTERM:
@@ -151,7 +156,7 @@ class Fit(RunSettings):
         return "sweeps" if schedule.is_staged else f"of {next(schedule.stages())} sweeps"
 
     def _convergence_notes(
-        self, runs: list[ChainRun], runner: Runner, stopped: Stop | None
+        self, runs: list[ChainRun], runner: Runner, stopped: StopReason | None
     ) -> list[str]:
         """Return notes on time and convergence; warn of a run that has not converged."""
         notes = []
@@ -180,14 +185,7 @@ class Fit(RunSettings):
             check_levels(observations, self.sampler, self.device)
             return observations
         device = "cpu" if self.backend else self.device  # the workers have their own devices
-        for name, found, expected in (
-            ("device", device, "cpu"),
-            ("sampler", self.sampler, "blocked"),
-        ):
-            if found != expected:
-                raise InputError(
-                    f"{name} must be {expected!r} for a corpus larger than memory, got {found!r}"
-                )
+        check_blocked_on_cpu(self.sampler, device, "a corpus larger than memory")
         return observe(corpus, self.priors)
 
     def _make_backend(self, observations: Observations) -> Callable[[ThreadPool], Backend] | None:
@@ -243,8 +241,6 @@ class Fit(RunSettings):
                 dataclasses.replace(draw, index=draw.index + first) for draw in run.parameters
             ]
             first += len(run.cluster_of_group)
-        content = corpus.content
-        counts = content.counts if isinstance(content, Words) else None
         posterior = Posterior(
             priors=self.priors,
             group_names=corpus.group_names,
@@ -275,8 +271,8 @@ class Fit(RunSettings):
         )
         if len(runs) > 1:
             posterior = _with_weights(posterior, corpus)
-        if counts is not None:
-            posterior.attach_codocuments(counts)
+        if isinstance(corpus.content, Words):
+            posterior.attach_codocuments(corpus.content.counts)
         posterior.attach_content(corpus)
         if len(runs) > 1 and not self.schedule.is_staged:
             _report_disagreement(posterior)

@@ -293,13 +293,12 @@ def _load(path: PathLike, mapped: str | None) -> tuple[dict[str, str], Tensors]:
     try:
         with safe_open(os.fspath(path), framework="np") as stream:
             metadata = stream.metadata() or {}
-            is_mapped = {name: bool(mapped) and str(mapped) in name for name in stream.keys()}  # noqa: SIM118
-            tensors = {
-                name: np.zeros(0) if later else np.array(stream.get_tensor(name))
-                for name, later in is_mapped.items()
-            }
-        if any(is_mapped.values()):
-            tensors |= _map(path, [name for name, later in is_mapped.items() if later])
+            names = list(stream.keys())
+            to_map = [name for name in names if mapped and mapped in name]
+            to_read = [name for name in names if name not in to_map]
+            tensors = {name: np.array(stream.get_tensor(name)) for name in to_read}
+        if to_map:
+            tensors |= _map(path, to_map)
     except OSError as error:
         raise ModelFileError(f"{path} cannot be read: {_reason(error)}") from error
     except MemoryError as error:

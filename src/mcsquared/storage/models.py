@@ -292,13 +292,10 @@ def _codocument(reader: Reader, posterior: Posterior) -> CoDocuments | None:
 def _cluster_content(reader: Reader, posterior: Posterior) -> ClusterContent | None:
     if "cluster_content.words" not in reader:
         return None
-    n_clusters, n_words = (
-        posterior.n_clusters,
-        0 if posterior.vocabulary is None else len(posterior.vocabulary),
-    )
+    n_words = 0 if posterior.vocabulary is None else len(posterior.vocabulary)
     sizes = np.bincount(posterior.labels)[:, None]
-    shape = (n_clusters, posterior.n_topics)
-    tokens = reader.array("cluster_content.topic_tokens", np.float64, shape)
+    n_clusters, n_topics = posterior.n_clusters, posterior.n_topics
+    tokens = reader.array("cluster_content.topic_tokens", np.float64, (n_clusters, n_topics))
     words = reader.array("cluster_content.words", np.int32, (n_clusters, None), -1, n_words - 1)
     n_groups = reader.array("cluster_content.n_groups", np.int32, words.shape, 0)
     if not (np.isfinite(tokens).all() and (tokens >= 0).all() and (n_groups <= sizes).all()):
