@@ -1,5 +1,7 @@
 """Everything that content may be, from fit to prediction."""
 
+import time
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -73,6 +75,14 @@ def test_vectors_are_fitted_and_predicted(width, content, name):
     assert fitted.components_.shape == (fitted.n_topics_, width)
     assert fitted.n_features_in_ == width
     check(fitted, [*X[:3], np.zeros((0, width))])
+
+
+def test_a_sweep_of_vectors_of_dimension_200_takes_less_than_a_second():
+    seconds = [time.process_time()]
+    X = [np.random.default_rng(j).normal(3 * (j % 4), 1, (5, 200)) for j in range(20)]
+    note = [lambda _: seconds.append(time.process_time())]
+    model(n_sweeps=5, init="random", callbacks=note).fit(X)
+    assert min(np.diff(seconds)[1:]) < 1.0
 
 
 def test_a_dense_matrix_of_floats_is_one_vector_per_group():

@@ -162,6 +162,14 @@ model = mc2.MC2(**schedule, progress=False).fit(corpus)
 model.predict(corpus)
 model.save("model.mc2")
 mc2.write_report(mc2.MC2.load("model.mc2"), "report.html")
+
+from mcsquared.cli import app
+with open("papers.csv", "w") as file:
+    file.write("text,year\\nants and bees,1990\\nbees and cats,1991\\ncats and ants,2001\\n")
+app(["fit", "papers.csv", "--text", "text", "--context", "year", "--sweeps", "4",
+     "--out", "papers.mc2"], standalone_mode=False)
+app(["predict", "papers.mc2", "papers.csv", "--out", "clusters.csv"], standalone_mode=False)
+app(["report", "papers.mc2", "--out", "papers.html"], standalone_mode=False)
 """
 
 READ_ONLY = """
@@ -211,4 +219,6 @@ def test_an_unprivileged_user_fits_predicts_and_reports_with_read_only_package_a
         command, env=environment, cwd=out, capture_output=True, text=True, check=False
     )
     assert run.returncode == 0, run.stderr
-    assert (out / "report.html").stat().st_size > 10_000
+    for page in ("report.html", "papers.html"):
+        assert (out / page).stat().st_size > 10_000
+    assert len((out / "clusters.csv").read_text().splitlines()) == 4
