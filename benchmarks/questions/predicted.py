@@ -64,7 +64,8 @@ def load_speeches() -> Corpus:
 def load_papers() -> Corpus:
     from mcsquared import datasets
 
-    return datasets.load_nips(data_folder("nips12.npz")).corpus
+    papers = datasets.load_nips(data_folder("nips12.npz")).corpus
+    return papers.with_contexts({name: papers.contexts[name] for name in ("year", "authors")})
 
 
 def load_newswires() -> Corpus:

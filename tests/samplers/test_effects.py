@@ -1,6 +1,7 @@
 """Contexts that act on topics: exactness, reproducibility, counts."""
 
 import copy
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,9 +21,11 @@ from mcsquared.samplers.backends.cuda import check_families
 from mcsquared.samplers.backends.sharded import ShardedBackend
 from mcsquared.samplers.content import words as word_content
 from mcsquared.samplers.steps import split_merge
+from mcsquared.samplers.steps.effects import draw_effects
 from mcsquared.samplers.sweep import BLOCKED
 from mcsquared.samplers.threads import ThreadPool
 from mcsquared.samplers.types import Key
+from mcsquared.state import EffectState
 from tests.oracles.counts import differences, recount
 from tests.samplers import test_shards as corpora
 from tests.statistics.agreement import compare_twice, is_exact
@@ -161,6 +164,21 @@ def test_the_scores_of_clusters_are_rising_factorials(lam):
         add_log_rising(n, np.float32(0.6), np.float32(lam) * shares, rest, lam, found)
         a = 0.6 * lam * shares.astype(float) + 0.01 * lam
         np.testing.assert_allclose(found, gammaln(a + n) - gammaln(a), rtol=1e-5, atol=2e-5)
+
+
+def test_topic_weights_of_values_are_drawn_from_their_dirichlet_distributions():
+    tables = np.array([[0, 3, 1, 0], [0, 0, 0, 0], [5, 0, 0, 0], [1, 1, 1, 0]], np.int32)
+    v, topics, n_draws = np.array([0.7, 4.0]), np.array([0.2, 0.5, 0.3, 0.0]), 3000
+    state, priors = EffectState(tables, np.full(3, 1 / 3), v), SimpleNamespace()
+    priors.effect_offsets = (0, 1, 4)
+    draws = [draw_effects(state, priors, topics, Key(1, 0, n)) for n in range(n_draws)]
+    found = np.exp([draw.log_shares for draw in draws])
+    np.testing.assert_allclose(found.sum(axis=2), 1.0, rtol=1e-6)
+    shape = v[[0, 1, 1, 1], None] * topics + tables
+    mean, total = shape / shape.sum(axis=1, keepdims=True), shape.sum(axis=1, keepdims=True)
+    error = np.sqrt(mean * (1 - mean) / (total + 1) / n_draws)
+    np.testing.assert_array_less(np.abs(found.mean(axis=0) - mean), 4.5 * error + 1e-12)
+    np.testing.assert_allclose(found.var(axis=0), n_draws * error**2, rtol=0.15, atol=1e-12)
 
 
 def model(**options):

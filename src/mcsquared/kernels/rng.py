@@ -47,7 +47,6 @@ class Step(IntEnum):
     CATEGORY_TABLES = 25
     CATEGORY_SHAPES = 26
     LEARNED_CATEGORIES = 27
-    EFFECT_SHARES = 28
     TABLE_PARENTS = 29
     TOPIC_MOVES = 30
     SPLIT_TOKENS = 31
@@ -60,6 +59,8 @@ class Step(IntEnum):
     TYPE_TABLES = 43
     TYPE_MOVES = 44
     TYPE_SCANS = 45
+    EFFECT_SHARES = 46
+    EFFECT_SHARES_NONZERO = 47
 
 
 @njit(cache=True, inline="always")

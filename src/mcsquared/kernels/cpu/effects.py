@@ -206,11 +206,11 @@ def divide_tables(j, z, m, n, uniforms, used, parents, given, in_cluster, of_val
 
 
 @njit(cache=True, error_model="numpy")
-def count_tables(n, a, uniforms, first):
-    """Draw the number of tables CRT(n, a), with a random number per customer."""
+def count_tables(a, uniforms):
+    """Draw the number of tables CRT(n, a), with a random number for each of the n customers."""
     opened = 1
-    for i in range(1, n):
-        opened += 1 if uniforms[first + i] * (a + float32(i)) < a else 0
+    for i in range(1, uniforms.size):
+        opened += 1 if uniforms[i] * (a + float32(i)) < a else 0
     return opened
 
 
@@ -225,7 +225,7 @@ def add_divided_tables(
     groups,
     key,
     uniforms,
-    parent_uniforms,
+    opened,
     parents,
     given,
     tables,
@@ -234,14 +234,19 @@ def add_divided_tables(
     in_cluster, of_values, _ = tables
     w = given.weights[0] * given.scales[parents.pattern[j]]
     fill_group_uniforms(j, groups, key, GROUP_TABLES, uniforms)
-    fill_group_uniforms(j, groups, key, TABLE_PARENTS, parent_uniforms)
     first = total = 0
     for t in range(n_topics):
-        m = topics[t]
-        n = count_tables(counts[t], w * given.base[z, m] + rest[t], uniforms, first)
-        divide_tables(j, z, m, n, parent_uniforms, total, parents, given, in_cluster[z], of_values)
+        a = w * given.base[z, topics[t]] + rest[t]
+        opened[t] = count_tables(a, uniforms[first : first + counts[t]])
         first += counts[t]
-        total += n
+        total += opened[t]
+    # A random number for every table, from the tokens' blocks.
+    fill_group_uniforms(j, groups, key, TABLE_PARENTS, uniforms, total)
+    first = 0
+    for t in range(n_topics):
+        m, n = topics[t], opened[t]
+        divide_tables(j, z, m, n, uniforms, first, parents, given, in_cluster[z], of_values)
+        first += n
     return total
 
 
@@ -289,8 +294,8 @@ def resample_groups_with_effects(
     scores, log_scores = np.empty(n_cluster_slots), np.empty(n_cluster_slots, np.float32)
     statistics = np.empty(dense.stat_start[-1])
     count, rest = np.zeros(n_slots, np.int64), np.empty(n_slots, np.float32)
-    uniforms, parent_uniforms = empty_uniforms(groups), empty_uniforms(groups)
-    topics, counts = np.empty(n_slots, np.int64), np.empty(n_slots, np.int64)
+    uniforms = empty_uniforms(groups)
+    topics, counts, opened = np.empty((3, n_slots), np.int64)
     for chunk in range(first_chunk, last_chunk):
         total = 0.0
         for j in range(groups.chunk_start[chunk], groups.chunk_start[chunk + 1]):
@@ -320,7 +325,7 @@ def resample_groups_with_effects(
                 groups,
                 key,
                 uniforms,
-                parent_uniforms,
+                opened,
                 parents,
                 given,
                 tables,

@@ -25,10 +25,10 @@ def empty_uniforms(groups):
 
 
 @njit(cache=True, error_model="numpy")
-def fill_group_uniforms(j, groups, key, step, uniforms):
-    """Write a random number for every token of group ``j``."""
+def fill_group_uniforms(j, groups, key, step, uniforms, n=-1):
+    """Write a random number for every token of group ``j``, or for the first ``n`` only."""
     first, last = groups.start[j], groups.start[j + 1]
-    n_blocks = (last - first + BLOCK - 1) // BLOCK
+    n_blocks = ((last - first if n < 0 else n) + BLOCK - 1) // BLOCK
     # Every group starts a new block, so that no two groups share a random number.
     block = (groups.first_token + first) // BLOCK + groups.first_group + j
     fill_uniforms(uniforms, n_blocks, key, step, block)

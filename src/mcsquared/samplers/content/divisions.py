@@ -40,12 +40,15 @@ class DividedLabels(NamedTuple):
         Topics of every group, which do not change.
     sides : int32 (n_groups,)
         2p + side for a group of pair p; 2 n_pairs for a group without a pair.
+    bases : GroupBases, optional
+        The result of `bases_of_groups`, where labels stay in memory.
     """
 
     cluster_of_group: Int32s
     topic_of_token: TopicLabels
     rows: Entries
     sides: Int32s
+    bases: GroupBases | None = None
 
 
 class GroupDivision(NamedTuple):
@@ -144,7 +147,7 @@ def divide(
 
     sums = _sum_chunks(observations, run, threads)
     sums |= sum_by_label(observations, sides, n_sides + 1, threads)
-    return labels._replace(sides=sides), sums
+    return labels._replace(sides=sides, bases=bases), sums
 
 
 def bases_of_groups(
@@ -152,6 +155,8 @@ def bases_of_groups(
 ) -> GroupBases:
     """Return what the base measure of each group has apart from the topic shares of its set."""
     parents, lam = observations.parents, given.lam
+    if labels.bases is not None:
+        return labels.bases
     if given.effects is None or parents is None:
         return GroupBases(lam, np.zeros(0), np.zeros(0))
     bases = GroupBases(lam, np.zeros(observations.n_groups), np.zeros(len(labels.rows.column)))

@@ -9,23 +9,27 @@ factor ω_s / W to each of its tables. W^−T is the normaliser of a negative bi
 R ~ NegBin(T, W) further tables, all of them from missing parents, restore the Dirichlet.
 """
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.arrays import Floats
-from mcsquared.kernels.cpu.gammas import draw_log_shares
+from mcsquared.kernels.cpu.contexts import sum_exponentials
+from mcsquared.kernels.cpu.gammas import ROWS_PER_PASS, draw_gamma_rows
+from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.rng import Step
 from mcsquared.model.parameters import initial_value
 from mcsquared.model.priors import Priors
 from mcsquared.samplers.steps.concentrations import resample_concentration
 from mcsquared.samplers.steps.tables import draw_tables
-from mcsquared.samplers.steps.weights import SHARE_COST
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
 from mcsquared.samplers.types import EffectDraw, Key, Sweep
 from mcsquared.state import EffectState, State
 
+PASS = ROWS_PER_PASS * N_LANES  # values whose topic weights are drawn together
+VARIATE_COST = 10.0  # nanoseconds of one topic weight
+SMALLEST_SHAPE = 1e-30  # of a variate in single precision
 FIRST_ROW = 2**19  # of the random numbers of tables; lower rows belong to clusters
 
 
@@ -50,20 +54,38 @@ def draw_effects(
 ) -> EffectDraw | None:
     """Draw the log of τ_s ~ Dir(v_c ε + O_s) for every value; ``topics`` is ε.
 
-    Returns None if there are no effects.
+    Returns None if there are no effects. Gamma variates are drawn topic by topic, because nearly
+    all values of an effect have no tables of a topic and share the shape v_c ε_m.
     """
     if effects is None:
         return None
-    tables, log_shares = np.ascontiguousarray(effects.tables), np.empty(effects.tables.shape)
-    step = int(Step.EFFECT_SHARES)
-    for v, (first, last) in zip(effects.v, pairwise(priors.effect_offsets), strict=True):
+    offsets, n_slots = priors.effect_offsets, len(topics)
+    start = PASS * np.cumsum([0, *(-(-np.diff(offsets) // PASS))])  # of every effect, padded
+    counts = np.zeros((n_slots, start[-1]), effects.tables.dtype)
+    for first, (begin, end) in zip(start, pairwise(offsets), strict=False):
+        counts[:, first : first + end - begin] = effects.tables[begin:end].T
+    logs = np.empty(counts.shape, np.float32)
 
-        def draw(start: int, stop: int, prior: Floats = v * topics) -> None:
-            draw_log_shares(start, stop, prior, tables, key, step, log_shares)
+    def draw(first: int, last: int) -> None:
+        for m, (v, (begin, end)) in product(
+            range(first, last), zip(effects.v, pairwise(start), strict=True)
+        ):
+            shape, rows = float(v * topics[m]), (m * start[-1] + np.array([begin, end])) // N_LANES
+            if shape == 0.0:
+                logs[m, begin:end] = -np.inf  # a slot that a bound excludes
+                continue
+            given = (counts.reshape(-1), max(shape, SMALLEST_SHAPE), int(Step.EFFECT_SHARES), key)
+            draw_gamma_rows(*rows, N_LANES, *given, True, logs.reshape(-1))
 
-        work = SHARE_COST * (last - first) * tables.shape[1]
-        threads.map(last - first, draw, first, work=work)
-    return EffectDraw(log_shares, effects.weights.copy())
+    threads.map(n_slots, draw, work=VARIATE_COST * counts.size)
+    largest, total = np.empty((2, 1, counts.shape[1]))
+    sum_exponentials(0, 1, n_slots, logs, largest, total)
+    log_shares = (logs - (largest + np.log(total))).T
+    parts = [
+        log_shares[first : first + end - begin]
+        for first, (begin, end) in zip(start, pairwise(offsets), strict=False)
+    ]
+    return EffectDraw(np.concatenate(parts), effects.weights.copy())
 
 
 def with_unused_weight(state: State) -> Floats:
