@@ -16,7 +16,18 @@ from mcsquared.posterior import Posterior
 
 
 @dataclass(eq=False, repr=False)
-class NestedDP(MC2):
+class SpecialCase(MC2):
+    """Base class of special cases: ``lam=inf``, on the CPU, without checkpoints and warm starts."""
+
+    lam: Concentration = field(default=math.inf, init=False)
+    device: str = field(default="cpu", init=False)
+    checkpoint: Any = field(default=None, init=False)
+    checkpoint_every: Any = field(default=None, init=False)
+    warm_start: bool = field(default=False, init=False)
+
+
+@dataclass(eq=False, repr=False)
+class NestedDP(SpecialCase):
     """Nested Dirichlet process mixture with shared atoms: `MC2` with ``lam=inf``, no contexts.
 
     Contexts of a corpus are ignored. The remaining parameters, the attributes and the methods are
@@ -31,11 +42,6 @@ class NestedDP(MC2):
     """
 
     contexts: Any = field(default_factory=dict, init=False)
-    lam: Concentration = field(default=math.inf, init=False)
-    device: str = field(default="cpu", init=False)
-    checkpoint: Any = field(default=None, init=False)
-    checkpoint_every: Any = field(default=None, init=False)
-    warm_start: bool = field(default=False, init=False)
 
 
 @dataclass(eq=False, repr=False)
@@ -76,7 +82,7 @@ class MLCHDP(NestedDP):
 
 
 @dataclass(eq=False, repr=False)
-class DPMixture(MC2):
+class DPMixture(SpecialCase):
     """Dirichlet process mixture of the contexts: `MC2` of groups without content.
 
     Parameters
@@ -111,14 +117,9 @@ random_state, progress
     content: Any = field(default="auto", init=False)
     v: Concentration = field(default=1.0, init=False)  # without topics, v and eta have no effect
     eta: Concentration = field(default=1.0, init=False)
-    lam: Concentration = field(default=math.inf, init=False)
-    device: str = field(default="cpu", init=False)
     max_topics: int | None = field(default=None, init=False)
     init: str = field(default="auto", init=False)
     callbacks: Any = field(default=(), init=False)
-    checkpoint: Any = field(default=None, init=False)
-    checkpoint_every: Any = field(default=None, init=False)
-    warm_start: bool = field(default=False, init=False)
 
     def fit(self, X: Any, y: Any = None, *, contexts: Any = None) -> Self:
         """Fit the mixture.

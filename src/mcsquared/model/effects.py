@@ -81,7 +81,10 @@ class Effect:
         return self.edges is None and self.n_values == (column.width if column.n_categories else 2)
 
     def codes(self, column: Column) -> NDArray[np.int64]:
-        """Return the value of each group that has one: int64 (n_groups,); not for bags."""
+        """Return the index of each group's value: int64 (n_groups,); not for bags.
+
+        The index of a group without the context is arbitrary.
+        """
         if self.edges is None:
             return np.nan_to_num(column.values, nan=-1.0).astype(np.int64)
         return np.searchsorted(np.array(self.edges), column.values, side="right")

@@ -30,8 +30,7 @@ class LikelyClusters(NamedTuple):
 
     def second_choice(self, labels: Int32s) -> Int64s:
         """Return the most probable cluster other than the group's own, or -1."""
-        first = np.where(self.choice[:, 0] == labels, self.choice[:, 1], self.choice[:, 0])
-        return np.where(first == labels, self.choice[:, 2], first)
+        return np.where(self.choice[:, 0] == labels, self.choice[:, 1], self.choice[:, 0])
 
 
 def membership_probabilities(

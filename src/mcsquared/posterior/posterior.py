@@ -195,8 +195,7 @@ class Posterior(RepresentativeTopics, ContextRelevance, ContextEffects, UpperLev
 
         All their clusters have probabilities below one half, and on average they share a cluster
         with another group of their cluster with probability below one half. `labels` has the most
-        probable cluster.
-        One row per group and candidate, the most probable first: group, name, cluster, probability.
+        probable cluster. There is one row per group and candidate, the most probable first.
 
         Examples
         --------

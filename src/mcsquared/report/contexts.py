@@ -14,7 +14,7 @@ from mcsquared.posterior import Posterior
 from mcsquared.posterior.contexts import context_display, context_of, context_statistics
 from mcsquared.posterior.prevalence import bin_of_values
 from mcsquared.posterior.tables import cluster_given_topic
-from mcsquared.report.packing import pack, pack_lists
+from mcsquared.report.packing import as_numbers, pack, pack_lists
 
 _N_VALUES = 12  # most probable values of a category or a bag, and as many characteristic ones
 _MAX_ITEMS = 1_500_000  # the bags of the groups are omitted if they have more items in total
@@ -86,9 +86,7 @@ def _curves(
     Means are exact if the family has them; otherwise they are those of the curves.
     """
     column, family = context_of(posterior, name)
-    if column.kind == "date":
-        index = (index - np.datetime64(0, "D")) / np.timedelta64(1, "D")
-    points = np.asarray(index, np.float64)
+    points = as_numbers(index)
     exact = family.mean_observation(context_statistics(posterior, name))
     if exact is not None and exact.shape[1] == 1:
         means = [exact[:, 0], cluster_given_topic(posterior).T @ exact[:, 0]]

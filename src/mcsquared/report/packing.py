@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mcsquared.arrays import Floats
+
 Packed = dict[str, str]
 
 # Integers below it are exact in float32.
@@ -51,6 +53,14 @@ def pack_lists(values: list[NDArray[Any]], shares: list[NDArray[Any]]) -> dict[s
         "values": pack(np.concatenate([np.zeros(0, np.int64), *values])),
         "shares": pack(np.concatenate([np.zeros(0), *shares])),
     }
+
+
+def as_numbers(values: ArrayLike) -> Floats:
+    """Return numbers as float64, and dates as days since 1970."""
+    array = np.asarray(values)
+    if array.dtype.kind == "M":
+        array = (array - np.datetime64(0, "D")) / np.timedelta64(1, "D")
+    return array.astype(np.float64)
 
 
 def _smallest(array: NDArray[Any]) -> type[np.integer[Any]]:

@@ -12,7 +12,7 @@ from mcsquared.posterior import Posterior
 from mcsquared.posterior.draws import topic_similarity
 from mcsquared.posterior.effects import effects_of
 from mcsquared.posterior.prevalence import prevalence_of
-from mcsquared.report.packing import pack
+from mcsquared.report.packing import as_numbers, pack
 
 _MAX_LEAVES = 400  # of a hierarchy
 _MAX_VALUES = 40  # of a category or a bag: the most frequent ones
@@ -73,7 +73,7 @@ def prevalence_data(posterior: Posterior) -> list[dict[str, Any] | None]:
         data.append(
             {
                 "values": [shorten(found.values[i], _MAX_VALUE_LENGTH) for i in rows],
-                "points": pack(_points(found.values)) if is_number else None,
+                "points": pack(as_numbers(found.values)) if is_number else None,
                 "groups": pack(found.n_groups[rows]),
                 **{part: pack(getattr(found, part)[rows]) for part in ("share", "low", "high")},
                 "acting": _effect_data(posterior, name),
@@ -95,14 +95,6 @@ def _effect_data(posterior: Posterior, name: str) -> dict[str, Any] | None:
         "values": [shorten(str(found.values[i]), _MAX_VALUE_LENGTH) for i in rows],
         **{part: pack(getattr(found, part)[rows]) for part in ("effect", "low", "high")},
     }
-
-
-def _points(values: list[Any]) -> Any:
-    """Return numbers, or dates as days since 1970."""
-    array = np.asarray(values)
-    if array.dtype.kind == "M":
-        return (array - np.datetime64(0, "D")) / np.timedelta64(1, "D")
-    return array.astype(np.float64)
 
 
 def text_data(texts: Sequence[Any] | None, groups: Int64s, n_groups: int) -> list[str] | None:
