@@ -228,10 +228,10 @@ def test_draws_do_not_depend_on_shards_and_threads(n_shards):
 
 
 def test_a_rejected_round_changes_nothing(monkeypatch):
-    """A gain of −∞ for splits and ∞ for merges rejects everything."""
+    """A gain of −∞ for splits and ∞ for merges rejects everything; λ is fixed."""
     corpus, _ = separated()
     state, observations = run(corpus, 5, 6)
-    priors = Priors.for_corpus(corpus, lam=Gamma(1, 0.1))
+    priors = Priors.for_corpus(corpus, lam=state.lam)
     before = copy.deepcopy(state)
 
     def log_gain(self, *given):

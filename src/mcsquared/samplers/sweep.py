@@ -54,7 +54,7 @@ BLOCKED_STEPS: tuple[StepFunction, ...] = (
     resample_effects,  # ω and v of effects
     resample_concentrations,  # λ, v, η, ε, α
     resample_context_priors,  # g and b of contexts with a learned prior
-    split_and_merge_clusters,  # if λ is finite
+    split_and_merge_clusters,  # and λ again, with tables integrated out, if λ is finite
     collapsed_step,  # if λ = ∞ and there are few tokens: a collapsed sweep
     record_log_joint,  # if λ = ∞
 )

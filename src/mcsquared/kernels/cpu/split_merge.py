@@ -366,6 +366,48 @@ def draw_tables_of_sets(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def add_groups_given_lams(
+    first_chunk,
+    last_chunk,
+    groups,
+    rows,
+    clusters,
+    shares,
+    lams,
+    draws,
+    key,
+    tables,
+    log_likelihood,
+):
+    """Add Σ_m ln Γ(λτ_km + n_jm) − ln Γ(λτ_km) of every group, in its cluster k, for several λ.
+
+    Parameters
+    ----------
+    shares : float64 (cluster slots, topic slots)
+        τ, positive.
+    lams : float64 (n_candidates,)
+    draws : bool
+        Whether to add o_jm ~ CRT(n_jm, λτ_km), given the first λ, to ``tables``.
+    tables : int64 (cluster slots, topic slots)
+    log_likelihood : int64 (n_candidates,)
+        Sums in fixed point.
+    """
+    total = np.empty(lams.size)
+    for j in range(groups.chunk_start[first_chunk], groups.chunk_start[last_chunk]):
+        index, k = (groups.first_group + j) << TOPIC_BITS, clusters[j]
+        total[:] = 0.0
+        for e in range(rows.start[j], rows.start[j + 1]):
+            m, n = rows.column[e], rows.count[e]
+            for i in range(lams.size):
+                total[i] += log_rising_factorial(lams[i] * shares[k, m], n)
+            if draws:
+                a = lams[0] * shares[k, m]
+                tables[k, m] += crt(n, a, key[0], key[1], key[2], TABLES, index + m)
+        for i in range(lams.size):
+            log_likelihood[i] += round(total[i] * FIXED_POINT)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def sum_topics(first_chunk, last_chunk, groups, rows, clusters, topics):
     """Add the tokens of every group to ``topics`` int32 (cluster slots, topic slots)."""
     for j in range(groups.chunk_start[first_chunk], groups.chunk_start[last_chunk]):

@@ -15,6 +15,7 @@ from mcsquared.kernels.cpu.split_merge import (
     GroupBases,
     Launch,
     Pairs,
+    add_groups_given_lams,
     count_topics_of_groups,
     divide_groups,
     draw_tables_of_sets,
@@ -214,6 +215,35 @@ def draw_tables(
         rows = (groups, labels.rows, labels.sides)
         parameters = (bases, sets.shares, sets.is_new, sets.key)
         draw_tables_of_sets(first, last, *rows, *parameters, *sums.values())
+        return sums
+
+    return labels, _sum_chunks(observations, run, threads)
+
+
+class LamCandidates(NamedTuple):
+    """Argument of `sum_given_lams`: τ (cluster slots, topic slots), values of λ, and a key.
+
+    If ``draws``, tables are drawn given the first λ.
+    """
+
+    shares: Floats
+    lams: Floats
+    draws: bool
+    key: Key
+
+
+def sum_given_lams(
+    observations: Observations, labels: DividedLabels, given: LamCandidates, threads: ThreadPool
+) -> tuple[DividedLabels, Sums]:
+    """Sum log p(n_j | λ, τ) over all groups for every λ; draw the tables of all groups."""
+    groups, rows = observations.groups, (labels.rows, labels.cluster_of_group)
+
+    def run(first: int, last: int) -> Sums:
+        sums = {
+            "tables": np.zeros(given.shares.shape, np.int64),
+            "log_likelihood": np.zeros(len(given.lams), np.int64),
+        }
+        add_groups_given_lams(first, last, groups, *rows, *given, *sums.values())
         return sums
 
     return labels, _sum_chunks(observations, run, threads)

@@ -54,6 +54,7 @@ from mcsquared.samplers.content.effects import TablesGiven, redraw_tables, rows_
 from mcsquared.samplers.init.assignments import round_up_to_lanes
 from mcsquared.samplers.steps.effects import draw_effects, with_unused_weight
 from mcsquared.samplers.steps.groups import update_counts
+from mcsquared.samplers.steps.lam import resample_lam_and_tables
 from mcsquared.samplers.steps.split_merge_levels import LevelPrior
 from mcsquared.samplers.steps.weights import draw_shares
 from mcsquared.samplers.types import Key, Sums, Sweep
@@ -70,7 +71,7 @@ SMALLEST_SHARE = 1e-300
 
 
 def split_and_merge_clusters(sweep: Sweep) -> None:
-    """Propose to split and to merge clusters, if λ is finite."""
+    """Draw λ again, and propose to split and to merge clusters, if λ is finite."""
     state = sweep.state
     now = state.sweep <= FIRST_SWEEPS or state.sweep % PERIOD == 0
     is_possible = sweep.backend.moves_clusters and sweep.observations.n_groups >= 2
@@ -118,6 +119,8 @@ class Round:
     def run(self) -> None:
         """Propose, and accept or reject, a split or a merge for every pair; update the state."""
         self.choose_pairs()
+        key = self.sweep.key._replace(chain=self.sweep.key.chain + 3 * ROUND_CHAIN)
+        resample_lam_and_tables(self.sweep, key, self.sum_groups)
         cluster_of_side = self.propose() if len(self.clusters) else np.zeros(0, np.int32)
         state, levels = self.sweep.state, self.levels if len(self.clusters) else None
         slots = state.counts.topics_in_cluster.shape
