@@ -146,7 +146,6 @@ class TopicModel(TopicTransformer, ABC):
         corpus = self._aligned(X, contexts)
         self._check_method(method, given_contexts)
         seed = self._seed if random_state is None else as_seed(random_state)
-
         n_dropped, n_draws = int(corpus.dropped_tokens), len(self.draws_)
 
         def score(first: Corpus | None, target: Corpus) -> Floats:

@@ -26,8 +26,6 @@ from mcsquared.families.numerics import (
 )
 from mcsquared.families.traits import Predictive, student_predictive
 
-_SIZED = ("mean", "scale", "origin")  # fields whose length is the number of dimensions
-
 
 class _NormalInverseWishart(NamedTuple):
     """Posterior hyper-parameters, one entry per row of statistics; the mean is centred."""
@@ -94,7 +92,7 @@ class MultivariateGaussian(ConjugateFamily):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        fields = [name for name in _SIZED if getattr(self, name) is not None]
+        fields = [name for name in ("mean", "scale", "origin") if getattr(self, name) is not None]
         if len({len(getattr(self, name)) for name in fields}) > 1:
             found = ", ".join(f"{name} {len(getattr(self, name))}" for name in fields)
             raise InputError(f"the dimensions of MultivariateGaussian must agree, got {found}")
@@ -107,11 +105,7 @@ class MultivariateGaussian(ConjugateFamily):
     @property
     def width(self) -> int:
         """The number of dimensions, d."""
-        given = (getattr(self, name) for name in _SIZED)
-        return len(
-            next((field for field in given if field is not None), None)
-            or filled_field(self, "mean")
-        )
+        return len(self.mean or self.scale or self.origin or filled_field(self, "mean"))
 
     n_dimensions = width
 

@@ -136,15 +136,15 @@ def effects_for(columns: Mapping[str, Column], names: object) -> dict[str, Effec
     """Return the effects of the named columns, which must be contexts of the model."""
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise InputError(f"effects must be a list of names of contexts, got {names!r:.60}")
-    found: dict[str, Effect] = {}
+    effects: dict[str, Effect] = {}
     for name in names:
         if name not in columns:
             known = ", ".join(map(repr, columns)) or "none"
             raise InputError(f"effects must name contexts of the model ({known}), got {name!r:.60}")
-        if name in found:
+        if name in effects:
             raise InputError(f"effects must be distinct, got {name!r} twice")
-        found[name] = Effect.for_column(columns[name])
-    return found
+        effects[name] = Effect.for_column(columns[name])
+    return effects
 
 
 def check_effects(effects: Mapping[str, Effect], groups_vary: bool) -> None:

@@ -73,7 +73,7 @@ class LevelPriors:
     def from_dict(cls, data: Mapping[str, Any]) -> LevelPriors:
         """Read the result of `to_dict`."""
         return cls(
-            {str(name): families.from_dict(found) for name, found in data["contexts"].items()},
+            {str(name): families.from_dict(family) for name, family in data["contexts"].items()},
             from_json(data["alpha"]),
             from_json(data["v"]),
         )
@@ -317,7 +317,7 @@ def _contexts_by_level(
         return [contexts] * (1 + len(corpus.levels))
     levels = [level.contexts for level in corpus.levels]
     of_levels = [{c: f for c, f in contexts.items() if c in level} for level in levels]
-    others = {c: f for c, f in contexts.items() if not any(c in found for found in of_levels)}
+    others = {c: f for c, f in contexts.items() if not any(c in level for level in of_levels)}
     return [others, *of_levels]
 
 

@@ -62,16 +62,16 @@ class PythonObservations:
     def from_values(cls, family: ConjugateFamily, x: Any, observed: NDArray[np.bool_]) -> Self:
         """Compute and check the statistics of the observed values ``x``."""
         shape = (int(observed.sum()), family.n_stats)
-        found = np.asarray(family.statistics(x), np.float64) if shape[0] else np.zeros(shape)
+        computed = np.asarray(family.statistics(x), np.float64) if shape[0] else np.zeros(shape)
         argument = f"statistics of the family {type(family).__name__}"
-        if found.shape != shape:
+        if computed.shape != shape:
             raise InputError(
-                f"{argument} must have shape {shape} (observations, n_stats), got {found.shape}"
+                f"{argument} must have shape {shape} (observations, n_stats), got {computed.shape}"
             )
-        if not np.isfinite(found).all():
+        if not np.isfinite(computed).all():
             raise InputError(f"{argument} must be finite, got infinite values or NaN")
         statistics = np.zeros((len(observed), family.n_stats))
-        statistics[observed] = found
+        statistics[observed] = computed
         return cls(family, statistics, observed, x)
 
 

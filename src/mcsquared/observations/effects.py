@@ -29,9 +29,9 @@ def observe_parents(corpus: Corpus, priors: Priors) -> Parents | None:
     columns = {name: corpus.contexts[name] for name in priors.effects} | priors.columns(corpus)
     shares, effects, pattern = [], [], np.zeros(corpus.n_groups, np.int32)
     for number, (name, effect) in enumerate(priors.effects.items()):
-        found = effect.shares(columns[name])
-        pattern |= (np.diff(found.indptr) > 0).astype(np.int32) << number
-        shares.append(found)
+        of_effect = effect.shares(columns[name])
+        pattern |= (np.diff(of_effect.indptr) > 0).astype(np.int32) << number
+        shares.append(of_effect)
         effects += [number + 1] * effect.n_values
     joined = sparse.hstack(shares, format="csr")
     joined.sort_indices()

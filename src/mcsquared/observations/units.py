@@ -88,7 +88,7 @@ class Units:
 def observe_units(corpus: Corpus, priors: Priors) -> tuple[Units, ...]:
     """Return the units of every level of a corpus, the lowest level first."""
     levels = corpus.levels
-    found = []
+    result = []
     for number, level in enumerate(levels):
         contexts = []
         for name, family in priors.levels[level.name].contexts.items():
@@ -100,5 +100,5 @@ def observe_units(corpus: Corpus, priors: Priors) -> tuple[Units, ...]:
         parent = np.full(level.n_units, -1, np.int32)
         if number + 1 < len(levels):
             parent = levels[number + 1].parent_of_child
-        found.append(Units(level.name, parent, contexts))
-    return tuple(found)
+        result.append(Units(level.name, parent, contexts))
+    return tuple(result)

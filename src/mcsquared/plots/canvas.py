@@ -68,9 +68,9 @@ def topic_labels(posterior: Posterior, topics: Iterable[int], n_words: int = 3) 
     """Return a name for each topic: its number, and its first words if there are words."""
     if posterior.vocabulary is None:
         return [f"topic {topic}" for topic in topics]
-    words, occurs = top_words(posterior, n_words), posterior.words_in_topic
-    listed = {m: posterior.vocabulary[words[m][occurs[m, words[m]]]] for m in topics}
-    return [f"{m}: {', '.join(label_text(w, 16) for w in found)}" for m, found in listed.items()]
+    top, occurs = top_words(posterior, n_words), posterior.words_in_topic
+    listed = {m: posterior.vocabulary[top[m][occurs[m, top[m]]]] for m in topics}
+    return [f"{m}: {', '.join(label_text(w, 16) for w in words)}" for m, words in listed.items()]
 
 
 def line_style(number: int) -> dict[str, Any]:

@@ -49,9 +49,9 @@ def type_clusters(
     shares = table.to_numpy()[np.ix_(rows, columns)]
     ax = axes_for(ax, max(4.0, 2.6 + 0.2 * len(columns)), max(2.2, 1.2 + 0.25 * len(rows)))
     heat_map(ax, shares, f"share of the {table.columns.name}", aspect="auto")
-    sizes, known = np.bincount(units.labels), units.clusters()["name"]
-    names = [f"{t} {label_text(known[t], 24)}".strip() + f" ({sizes[t]})" for t in rows]
-    label_ticks(ax.yaxis, names, fontsize=8)
+    sizes, names = np.bincount(units.labels), units.clusters()["name"]
+    labels = [f"{t} {label_text(names[t], 24)}".strip() + f" ({sizes[t]})" for t in rows]
+    label_ticks(ax.yaxis, labels, fontsize=8)
     label_ticks(ax.xaxis, columns, limit=30, fontsize=8)
     ax.set(xlabel=str(table.columns.name), ylabel=f"type of {label_text(level, 30)} (units)")
     return ax

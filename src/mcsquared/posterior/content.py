@@ -61,13 +61,13 @@ def common_items(labels: Int32s, counts: sparse.csr_matrix, limit: int) -> tuple
     occurs = sparse.csr_matrix(
         (np.ones(len(counts.data), np.int32), counts.indices, counts.indptr), counts.shape
     )
-    found = sparse.csr_matrix(indicator_matrix(labels, len(sizes)) @ occurs)
-    overall = np.asarray(found.sum(axis=0)).ravel() / max(len(labels), 1)
+    groups_with_item = sparse.csr_matrix(indicator_matrix(labels, len(sizes)) @ occurs)
+    overall = np.asarray(groups_with_item.sum(axis=0)).ravel() / max(len(labels), 1)
     items = np.full((len(sizes), limit), -1, np.int32)
     n_groups = np.zeros((len(sizes), limit), np.int32)
     for k, size in enumerate(sizes):
-        row = slice(found.indptr[k], found.indptr[k + 1])
-        item, n_with_item = found.indices[row], found.data[row]
+        row = slice(groups_with_item.indptr[k], groups_with_item.indptr[k + 1])
+        item, n_with_item = groups_with_item.indices[row], groups_with_item.data[row]
         if not len(item):
             continue
         share = n_with_item / max(size, 1)

@@ -162,7 +162,7 @@ def _moments(
     mean = weights.T @ means
     centred = means[None, :, :] - mean[:, None, :]
     variance = weights.T @ variances + np.einsum("cm,mcd->md", weights, np.square(centred))
-    both = np.stack([mean, np.sqrt(variance)], axis=1).reshape(-1, len(dimensions)).T
+    moments = np.stack([mean, np.sqrt(variance)], axis=1).reshape(-1, len(dimensions)).T
     pairs = [range(weights.shape[1]), ["mean", "sd"]]
     columns = pd.MultiIndex.from_product(pairs, names=[axis, None])
-    return pd.DataFrame(both, pd.RangeIndex(len(dimensions), name="dimension"), columns)
+    return pd.DataFrame(moments, pd.RangeIndex(len(dimensions), name="dimension"), columns)

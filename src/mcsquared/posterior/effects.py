@@ -56,15 +56,15 @@ def effect_table(posterior: Posterior, name: str) -> pd.DataFrame:
     """Return one row per value and topic; see `ContextEffects.effects`."""
     import pandas as pd
 
-    found = effects_of(posterior, name)
-    n_values, n_topics = found.effect.shape
+    summary = effects_of(posterior, name)
+    n_values, n_topics = summary.effect.shape
     return pd.DataFrame(
         {
-            "value": np.repeat(found.values, n_topics),
+            "value": np.repeat(summary.values, n_topics),
             "topic": np.tile(np.arange(n_topics), n_values),
-            "effect": found.effect.ravel(),
-            "low": found.low.ravel(),
-            "high": found.high.ravel(),
+            "effect": summary.effect.ravel(),
+            "low": summary.low.ravel(),
+            "high": summary.high.ravel(),
         }
     )
 
@@ -107,10 +107,10 @@ def _samples(
             np.maximum(shape[rows], 1e-300), (n_samples, *shape[rows].shape)
         )
         shares = gammas / np.maximum(gammas.sum(axis=2, keepdims=True), 1e-300)
-        found = effect_weight * (shares[:, :, :-1] - average[:-1])
-        result = np.full((*found.shape[:2], n_topics), np.nan)
+        effects = effect_weight * (shares[:, :, :-1] - average[:-1])
+        result = np.full((*effects.shape[:2], n_topics), np.nan)
         chosen = np.flatnonzero((topic >= 0) & (topic < n_topics))
-        result[:, :, topic[chosen]] = found[:, :, chosen]
+        result[:, :, topic[chosen]] = effects[:, :, chosen]
         yield result
 
 

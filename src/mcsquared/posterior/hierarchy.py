@@ -51,10 +51,10 @@ class Hierarchy:
         members = {leaf: [leaf] for leaf in range(n_leaves)}
         for step, (one, other) in enumerate(self.linkage[: n_leaves - n, :2].astype(int)):
             members[n_leaves + step] = members.pop(one) + members.pop(other)
-        sets = sorted(members.values(), key=lambda found: (-self.weights[found].sum(), min(found)))
+        sets = sorted(members.values(), key=lambda part: (-self.weights[part].sum(), min(part)))
         labels = np.empty(n_leaves, np.int64)
-        for number, found in enumerate(sets):
-            labels[found] = number
+        for number, leaves in enumerate(sets):
+            labels[leaves] = number
         return labels
 
     def to_frame(self) -> pd.DataFrame:

@@ -266,14 +266,14 @@ def shapes_of_categories(prior: LevelPriors, draw: TypeDraw) -> Floats | None:
     families = [family for family in prior.contexts.values() if isinstance(family, Dirichlet)]
     if not any(family.is_learned for family in families):
         return None
-    found, learned = [], draw.shapes
+    shapes, learned = [], draw.shapes
     for family in families:
         if family.is_learned:
-            found.append(learned[: family.n_stats])
+            shapes.append(learned[: family.n_stats])
             learned = learned[family.n_stats :]
         else:
-            found.append(np.broadcast_to(family.shapes, (family.n_stats,)))
-    return np.concatenate(found)
+            shapes.append(np.broadcast_to(family.shapes, (family.n_stats,)))
+    return np.concatenate(shapes)
 
 
 def trace_of_level(trace: pd.DataFrame, units: list[UnitDraws], number: int) -> pd.DataFrame:
@@ -300,13 +300,13 @@ def units_of_runs(
     traces : list of n_sweeps lists
         Number of types, alpha and v of every level, for each row of the trace.
     """
-    found = []
+    result = []
     for number, level in enumerate(corpus.levels):
         families = priors.levels[level.name].contexts
         columns = {name: level.contexts[name].convert_for(f) for name, f in families.items()}
         drawn = np.array([draw[number] for draw in types], np.int32)
         rows = np.array([row[number] for row in traces], np.float64).reshape(-1, 3)
-        found.append(
+        result.append(
             UnitDraws(level.name, level.unit_names, columns, level.parent_of_child, drawn, rows)
         )
-    return found
+    return result

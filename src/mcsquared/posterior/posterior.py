@@ -161,12 +161,12 @@ class Posterior(RepresentativeTopics, ContextRelevance, ContextEffects, UpperLev
             )
         n_draws, n_groups = labels.shape
         self.n_fitted = n_groups if self.n_fitted is None else self.n_fitted
-        lengths = dict.fromkeys(("group_names", "tokens_per_group"), n_groups)
-        lengths |= dict.fromkeys(("chain_of_draw", "sweep_of_draw"), n_draws)
-        found = {name: len(getattr(self, name)) for name in lengths}
-        found |= {f"context {name!r}": len(column) for name, column in self.contexts.items()}
-        for name, length in found.items():
-            expected = lengths.get(name, n_groups)
+        expected_lengths = dict.fromkeys(("group_names", "tokens_per_group"), n_groups)
+        expected_lengths |= dict.fromkeys(("chain_of_draw", "sweep_of_draw"), n_draws)
+        lengths = {name: len(getattr(self, name)) for name in expected_lengths}
+        lengths |= {f"context {name!r}": len(column) for name, column in self.contexts.items()}
+        for name, length in lengths.items():
+            expected = expected_lengths.get(name, n_groups)
             if length != expected:
                 raise InputError(f"{name} must have {expected} entries, got {length}")
         self.chain_weights = check_weights(self.chain_weights, self.chain_of_draw)

@@ -53,18 +53,18 @@ def prevalence_table(posterior: Posterior, name: str) -> pd.DataFrame:
     """Return one row per value and topic; see `Posterior.prevalence`."""
     import pandas as pd
 
-    found = prevalence_of(posterior, name)
-    n_values, n_topics = found.share.shape
+    prevalence = prevalence_of(posterior, name)
+    n_values, n_topics = prevalence.share.shape
     names = topic_names(posterior)[:n_topics]
     return pd.DataFrame(
         {
-            "value": pd.Series(found.values).repeat(n_topics).to_numpy(),
-            "n_groups": np.repeat(found.n_groups, n_topics),
+            "value": pd.Series(prevalence.values).repeat(n_topics).to_numpy(),
+            "n_groups": np.repeat(prevalence.n_groups, n_topics),
             "topic": np.tile(np.arange(n_topics), n_values),
             "name": names * n_values,
-            "share": found.share.ravel(),
-            "low": found.low.ravel(),
-            "high": found.high.ravel(),
+            "share": prevalence.share.ravel(),
+            "low": prevalence.low.ravel(),
+            "high": prevalence.high.ravel(),
         }
     )
 
@@ -74,10 +74,7 @@ def difference_table(posterior: Posterior, name: str, first: Any, second: Any) -
     import pandas as pd
 
     by_value = _groups_by_value(posterior, name)
-    rows = [
-        _position(by_value, argument, value)
-        for argument, value in (("first", first), ("second", second))
-    ]
+    rows = _position(by_value, "first", first), _position(by_value, "second", second)
     samples = _samples(posterior, by_value)
     difference = samples[:, rows[0]] - samples[:, rows[1]]
     low, high = np.quantile(difference, _INTERVAL, axis=0)

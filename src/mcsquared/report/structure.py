@@ -27,12 +27,12 @@ def hierarchy_data(posterior: Posterior) -> dict[str, Any]:
     for of, n in (("clusters", posterior.n_clusters), ("topics", posterior.n_shown_topics)):
         data[of] = None
         if 2 < n <= _MAX_LEAVES:
-            found = posterior.hierarchy(of)
+            hierarchy = posterior.hierarchy(of)
             data[of] = {
-                "first": pack(found.linkage[:, 0].astype(np.int64)),
-                "second": pack(found.linkage[:, 1].astype(np.int64)),
-                "distance": pack(found.linkage[:, 2]),
-                "weight": pack(found.weights),
+                "first": pack(hierarchy.linkage[:, 0].astype(np.int64)),
+                "second": pack(hierarchy.linkage[:, 1].astype(np.int64)),
+                "distance": pack(hierarchy.linkage[:, 2]),
+                "weight": pack(hierarchy.weights),
             }
     return data
 
@@ -62,20 +62,22 @@ def prevalence_data(posterior: Posterior) -> list[dict[str, Any] | None]:
             data.append(None)
             continue
         try:
-            found = prevalence_of(posterior, name)
+            prevalence = prevalence_of(posterior, name)
         except InputError:  # raised by a user-defined family
             data.append(None)
             continue
-        rows = np.arange(len(found.values))
+        rows = np.arange(len(prevalence.values))
         is_number = column.kind not in ("category", "boolean", "bag")
         if not is_number:
-            rows = np.argsort(-found.n_groups, kind="stable")[:_MAX_VALUES]
+            rows = np.argsort(-prevalence.n_groups, kind="stable")[:_MAX_VALUES]
         data.append(
             {
-                "values": [shorten(found.values[i], _MAX_VALUE_LENGTH) for i in rows],
-                "points": pack(as_numbers(found.values)) if is_number else None,
-                "groups": pack(found.n_groups[rows]),
-                **{part: pack(getattr(found, part)[rows]) for part in ("share", "low", "high")},
+                "values": [shorten(prevalence.values[i], _MAX_VALUE_LENGTH) for i in rows],
+                "points": pack(as_numbers(prevalence.values)) if is_number else None,
+                "groups": pack(prevalence.n_groups[rows]),
+                **{
+                    part: pack(getattr(prevalence, part)[rows]) for part in ("share", "low", "high")
+                },
                 "acting": _effect_data(posterior, name),
             }
         )
@@ -87,13 +89,13 @@ def _effect_data(posterior: Posterior, name: str) -> dict[str, Any] | None:
     effect = posterior.priors.effects.get(name)
     if effect is None:
         return None
-    found, rows = effects_of(posterior, name), np.arange(effect.n_values)
+    effects, rows = effects_of(posterior, name), np.arange(effect.n_values)
     if effect.edges is None:
         n_groups = np.asarray(effect.shares(posterior.contexts[name]).sum(axis=0)).ravel()
         rows = np.argsort(-n_groups, kind="stable")[:_MAX_VALUES]
     return {
-        "values": [shorten(str(found.values[i]), _MAX_VALUE_LENGTH) for i in rows],
-        **{part: pack(getattr(found, part)[rows]) for part in ("effect", "low", "high")},
+        "values": [shorten(str(effects.values[i]), _MAX_VALUE_LENGTH) for i in rows],
+        **{part: pack(getattr(effects, part)[rows]) for part in ("effect", "low", "high")},
     }
 
 
