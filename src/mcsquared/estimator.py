@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.chain import Callback
 from mcsquared.checkpoint import saved_groups
+from mcsquared.checks import check_choice
 from mcsquared.corpus import Corpus, ParquetFolder, Vectors, as_corpus
 from mcsquared.corpus.columns.column import distinct_note
 from mcsquared.errors import InputError
@@ -28,6 +29,7 @@ from mcsquared.model.priors import Priors, chosen_contexts
 from mcsquared.posterior import Posterior
 from mcsquared.prediction.contexts import context_distribution
 from mcsquared.prediction.groups import (
+    FOLD_IN,
     check_names,
     check_width,
     cluster_probabilities,
@@ -113,6 +115,9 @@ class MC2(ClusterMixin, TopicTransformer):
     effects : sequence of str
         Contexts that act on topics: the topic shares of a group then follow its cluster and these
         contexts. Requires a finite ``lam`` and ``device="cpu"``.
+    fold_in : {"auto", "gibbs"}
+        How clusters and topics of new groups are found for a finite ``lam``: by variational
+        inference (clusters only of groups of 500 tokens or more), or by sampling.
 
     Attributes
     ----------
@@ -184,6 +189,7 @@ class MC2(ClusterMixin, TopicTransformer):
     mark_unsettled: bool = False
     checkpoint_every: float | None = None
     effects: Sequence[str] = ()
+    fold_in: str = "auto"
 
     _earlier: EarlierFit | None = field(default=None, init=False)
     _stopped: StopReason | None = field(default=None, init=False)  # why the last fit ended early
@@ -300,11 +306,11 @@ class MC2(ClusterMixin, TopicTransformer):
 
     def predict_proba(self, X: Any, *, contexts: Any = None) -> Floats:
         """Return the probability of each cluster, given that the cluster is not new."""
-        return self._in_batches(lambda *pair: cluster_probabilities(*pair)[0], X, contexts)
+        return self._in_batches(lambda *given: cluster_probabilities(*given)[0], X, contexts)
 
     def predict_new_proba(self, X: Any, *, contexts: Any = None) -> Floats:
         """Return the probability that a group belongs to a cluster not seen in training."""
-        return self._in_batches(lambda *pair: cluster_probabilities(*pair)[1], X, contexts)
+        return self._in_batches(lambda *given: cluster_probabilities(*given)[1], X, contexts)
 
     def predict_context(
         self, X: Any, name: str, top: int | None = None, *, contexts: Any = None
@@ -347,7 +353,7 @@ class MC2(ClusterMixin, TopicTransformer):
         from mcsquared.evaluation.perplexity import perplexity
 
         posterior, corpus = self._prepare(X, contexts)
-        return float(perplexity(posterior, corpus, method, given_contexts))
+        return float(perplexity(posterior, corpus, method, given_contexts, fold_in=self.fold_in))
 
     def score(self, X: Any, y: Any = None, *, contexts: Any = None) -> float:
         """Return the mean log-likelihood per token, "exact", or "left_to_right" for a finite λ."""
@@ -394,12 +400,14 @@ class MC2(ClusterMixin, TopicTransformer):
 
     def _in_batches(self, predict: Callable[..., Any], X: Any, contexts: Any) -> Any:
         """Return predictions for all groups of ``X``, in batches if it is a folder."""
+        check_choice("fold_in", self.fold_in, FOLD_IN)
         if not isinstance(X, ParquetFolder):
-            return predict(*self._prepare(X, contexts))
+            return predict(*self._prepare(X, contexts), self.fold_in)
         check_is_fitted(self)
         check_no_contexts(contexts)
         batches = folder_batches(X, self.posterior_.vocabulary)
-        return np.concatenate([predict(*self._prepare(batch, None)) for batch in batches])
+        found = [predict(*self._prepare(batch, None), self.fold_in) for batch in batches]
+        return np.concatenate(found)
 
     def _prepare(self, X: Any, contexts: Any) -> tuple[Posterior, Corpus]:
         """Return the posterior, and ``X`` as a corpus with the training vocabulary."""

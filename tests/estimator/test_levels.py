@@ -8,9 +8,8 @@ from sklearn.metrics import adjusted_rand_score
 
 import mcsquared as mc2
 from mcsquared.errors import InputError, ModelFileError
-from mcsquared.prediction.groups import known_and_new_probabilities, log_cluster_joint
+from mcsquared.prediction.groups import cluster_joints, known_and_new_probabilities
 from mcsquared.prediction.levels import average_clusters, mean_rows, root_weights
-from mcsquared.prediction.parameters import parameters_of_draws
 from mcsquared.storage import read_file, write_file
 from tests.samplers.leveled_cases import simulated, two_levels_above
 from tests.statistics.corpora import Integrated
@@ -131,9 +130,8 @@ def test_the_unit_of_a_new_group_is_predicted_by_bayes_rule(model, truth):
     units = posterior.units[0]
     n_groups = np.bincount(units.parent_of_child)
     expected = np.zeros((15, len(n_groups)))
-    for draw, parameters in parameters_of_draws(posterior):
-        without = mc2.Corpus(corpus.content.counts, vocabulary=corpus.vocabulary)
-        joint = log_cluster_joint(posterior, draw, parameters, without)
+    without = mc2.Corpus(corpus.content.counts, vocabulary=corpus.vocabulary)
+    for draw, joint in cluster_joints(posterior, without):
         at = known_and_new_probabilities(joint, draw.n_clusters)
         likelihood = at / average_clusters(posterior, draw)
         rows = mean_rows(draw, 0)[units.type_of_unit[draw.index]]

@@ -271,7 +271,7 @@ def evaluate(
         None,
         metavar="NAME",
         help="completion, exact, left_to_right or printed; may be repeated (default: completion, "
-        "and exact or left_to_right, depending on the model).",
+        "and exact for lam=inf).",
     ),
     given_contexts: bool = Option(
         False, "--given-contexts", help="Condition on the contexts of the groups."

@@ -21,9 +21,8 @@ from mcsquared.prediction.fold_in import (
     ITERATIONS,
     Iterations,
     estimate_log_probability,
-    fold_in_groups,
 )
-from mcsquared.prediction.groups import with_mean_content
+from mcsquared.prediction.groups import mean_topics, with_mean_content
 from mcsquared.prediction.likelihood import (
     log_context_given_cluster,
     log_group_given_cluster,
@@ -37,6 +36,7 @@ from mcsquared.prediction.parameters import (
     groups_in_cluster,
     stream,
 )
+from mcsquared.prediction.variational import mean_likelihoods
 
 Draws = Iterable[tuple[ModelParameters, Floats]]
 
@@ -82,22 +82,20 @@ def log_completion(
     """Return Σ_i log p(w_ji | first half) over the second half of each group: (n_groups,).
 
     The probability of each token is the mean over draws and samples of Σ_m θ_jm E[ψ_m(w)], where
-    E[ψ_m(w)] is the probability of a new token of a topic given its training tokens.
+    E[ψ_m(w)] is the probability of a new token of a topic given its training tokens. Topics are
+    not sampled if the parameters have no content.
     """
     total, weight, has_words = np.full(0, -np.inf), 0.0, isinstance(second.content, Words)
     for log_weight, (parameters, log_prior) in zip(_log_weights(weights), draws, strict=False):
         if parameters.content_statistics is not None:
             statistics = parameters.content_statistics
             parameters = with_mean_content(parameters, statistics, has_words)
-        topics = fold_in_groups(first, parameters, log_prior, iterations).topics
+        topics = mean_topics(first, parameters, log_prior, iterations)
         if parameters.log_topic_evidence is not None:
             topics = topics * np.exp(parameters.log_topic_evidence)
             topics /= topics.sum(axis=1, keepdims=True)
             parameters = replace(parameters, log_topic_evidence=None)
-        logs = [
-            log_tokens_given_topics(batch, topics[batch.groups])
-            for batch in token_batches(second, parameters)
-        ]
+        logs = _log_tokens(second, parameters, topics)
         entries = (np.concatenate(logs) if logs else np.zeros(0)) + log_weight
         total = np.logaddexp(total, entries) if len(total) else entries
         weight += np.exp(log_weight)
@@ -109,6 +107,15 @@ def log_completion(
         counts, per_group = np.ones(len(total)), content.tokens_per_group
     group = np.repeat(np.arange(second.n_groups), per_group)
     return np.bincount(group, counts * total, minlength=second.n_groups).astype(np.float64)
+
+
+def _log_tokens(corpus: Corpus, parameters: ModelParameters, topics: Floats) -> list[Floats]:
+    """Return log Σ_m θ_jm E[ψ_m(w)] of the entries of a corpus, batch by batch."""
+    if parameters.has_content:
+        batches = token_batches(corpus, parameters)
+        return [log_tokens_given_topics(batch, topics[batch.groups]) for batch in batches]
+    means = mean_likelihoods(corpus, parameters)
+    return [batch.log_tokens(topics[batch.groups]) for batch in means]
 
 
 def log_left_to_right(

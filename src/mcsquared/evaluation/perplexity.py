@@ -40,7 +40,7 @@ from mcsquared.evaluation.log_likelihood import (
 from mcsquared.posterior import ParameterDraw, Posterior
 from mcsquared.prediction.effects import average_base
 from mcsquared.prediction.fold_in import ITERATIONS, Iterations
-from mcsquared.prediction.groups import align
+from mcsquared.prediction.groups import FOLD_IN, align
 from mcsquared.prediction.likelihood import log_cluster_prior, log_context_given_cluster
 from mcsquared.prediction.parameters import (
     N_NEW,
@@ -117,6 +117,7 @@ def perplexity(
     n_repeats: int = 1,
     n_particles: int = N_PARTICLES,
     n_kept: int = ITERATIONS.n_kept,
+    fold_in: str = "auto",
 ) -> PerplexityResult:
     """Return the perplexity of held-out groups.
 
@@ -139,7 +140,10 @@ def perplexity(
     n_particles : int
         Particles per draw of the parameters, for ``left_to_right``.
     n_kept : int
-        Samples of a first half's topics per draw of the parameters, for a finite lam.
+        Samples of a first half's topics per draw of the parameters, if they are sampled.
+    fold_in : {"auto", "gibbs"}
+        For ``completion`` with a finite lam: whether the topics of a first half are found by
+        variational inference, or sampled. Effects of given contexts require sampling.
 
     Notes
     -----
@@ -167,6 +171,7 @@ def perplexity(
     seed = _seed(random_state, posterior)
     finite = whole_group_method(posterior) == "left_to_right"
     _check_method(method, finite)
+    check_choice("fold_in", fold_in, FOLD_IN)
     numbers = {"n_new": n_new, "n_repeats": n_repeats, "n_particles": n_particles, "n_kept": n_kept}
     for name, number in numbers.items():
         check_integer(name, number, 1)
@@ -175,7 +180,9 @@ def perplexity(
     def log_likelihood(first: Corpus | None, target: Corpus) -> Floats:
         if method == "printed":
             return log_printed(posterior, aligned, given_contexts, seed)
-        parameters = parameters_of_draws(posterior, seed, n_new, n_repeats)
+        sampled = fold_in == "gibbs" or (given_contexts and bool(posterior.priors.effects))
+        with_content = sampled or not finite or first is None
+        parameters = parameters_of_draws(posterior, seed, n_new, n_repeats, with_content)
         draws = with_log_prior(parameters, posterior, aligned, given_contexts)
         weights = np.repeat(posterior.parameter_weights, n_repeats)
         if not finite:

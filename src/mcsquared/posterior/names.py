@@ -141,7 +141,10 @@ def _unique(phrases: list[list[str]], given: dict[int, str]) -> list[str]:
 def _word_phrases(
     posterior: Posterior, words: TopicWords, contexts: list[list[str]]
 ) -> list[list[str]]:
-    """Return naming words for each cluster, preceded by a context value if no word is common."""
+    """Return naming words for each cluster, preceded by a context value if no word is common.
+
+    The first phrase is a word or value of most groups, if there is one.
+    """
     content = posterior.cluster_content
     if content is None or posterior.document_frequency is None:
         shares = posterior.token_shares
@@ -155,7 +158,7 @@ def _word_phrases(
         common, other, frequent = _ranked(word, share, overall[word])
         value = [] if common else contexts[k][:1]
         if not common and not value:
-            common = frequent
+            common = frequent or word[:1].tolist()  # the first is the word of most groups
         result.append(value + _one_per_stem(words.texts([*common, *other][:_N_CANDIDATES])))
     return result
 
@@ -215,7 +218,8 @@ def _context_phrases(posterior: Posterior, majority: bool) -> list[list[str]]:
     """Return phrases about the contexts of each cluster.
 
     If there are bags, only the first context with a phrase is used, bags first. With ``majority``,
-    phrases contain only values that most groups of the cluster have.
+    phrases contain only values that most groups of the cluster have, also those that are as common
+    overall.
     """
     columns = sorted(posterior.contexts.items(), key=lambda pair: pair[1].kind != "bag")
     has_bag = bool(columns) and columns[0][1].kind == "bag"
@@ -236,8 +240,11 @@ def _phrases(posterior: Posterior, name: str, column: Column, majority: bool) ->
         values = [f"not {short}", short]
         if column.categories is not None:
             values = [shorten(value, MAX_VALUE_LENGTH) for value in column.categories]
-        shares = posterior.context_given_cluster(name).to_numpy().T
-        return _majority_values(shares, np.bincount(posterior.labels), values)
+        counts = np.zeros((posterior.n_clusters, len(values)))
+        codes = np.asarray(column.observations(), np.int64)
+        np.add.at(counts, (posterior.labels[column.observed], codes), 1.0)
+        lift = 0.0 if majority else _MIN_LIFT
+        return _majority_values(counts, np.bincount(posterior.labels), values, lift)
     if majority or column.kind == "vector":
         return [[] for _ in range(posterior.n_clusters)]
     return [[phrase] if phrase else [] for phrase in _number_phrases(posterior, column, short)]
@@ -252,18 +259,25 @@ def _common_values(posterior: Posterior, column: Column, majority: bool) -> list
     result = []
     for row, number, size in zip(items, n_groups, np.bincount(posterior.labels), strict=True):
         listed = row >= 0
-        common, other, _ = _ranked(row[listed], number[listed] / size, overall[row[listed]])
-        chosen = common if majority else [*common, *other]
+        common, other, frequent = _ranked(row[listed], number[listed] / size, overall[row[listed]])
+        chosen = [*common, *(frequent if majority else other)]
         result.append([shorten(names[v], MAX_VALUE_LENGTH) for v in chosen[:N_PHRASES]])
     return result
 
 
-def _majority_values(shares: Floats, sizes: Int64s, values: list[str]) -> list[list[str]]:
-    """Return the value of most groups of each cluster, unless it is nearly as common overall."""
-    overall = (sizes / max(sizes.sum(), 1)) @ shares
-    best = shares.argmax(axis=1) if shares.shape[1] else np.zeros(len(shares), np.int64)
+def _majority_values(
+    counts: Floats, sizes: Int64s, values: list[str], lift: float
+) -> list[list[str]]:
+    """Return the value of most groups of each cluster, if ``lift`` times as common as overall.
+
+    ``counts`` are the numbers of groups with each value, (n_clusters, n_values).
+    """
+    if not values:
+        return [[] for _ in sizes]
+    overall, shares = counts.sum(axis=0) / sizes.sum(), counts / sizes[:, None]
+    best = shares.argmax(axis=1)
     return [
-        [values[v]] if v < len(values) and row[v] >= max(_MIN_SHARE, _MIN_LIFT * overall[v]) else []
+        [values[v]] if row[v] >= max(_MIN_SHARE, lift * overall[v]) else []
         for v, row in zip(best, shares, strict=True)
     ]
 

@@ -20,7 +20,7 @@ from mcsquared.model.effects import Effect
 from mcsquared.posterior import ParameterDraw, Posterior
 from mcsquared.posterior.contexts import context_of
 from mcsquared.prediction.fold_in import Iterations, predict_values_of_groups
-from mcsquared.prediction.groups import align, known_and_new_probabilities, log_cluster_joint
+from mcsquared.prediction.groups import align, cluster_joints, known_and_new_probabilities
 from mcsquared.prediction.levels import (
     average_clusters,
     groups_of_units,
@@ -151,10 +151,9 @@ def unit_probabilities(posterior: Posterior, corpus: Corpus, number: int) -> Flo
     corpus = without_levels(corpus)
     n_groups = groups_of_units(posterior, number)
     total: Floats = np.zeros((corpus.n_groups, len(n_groups)))
-    drawn = parameters_of_draws(posterior)
-    for weight, (draw, parameters) in zip(posterior.parameter_weights, drawn, strict=True):
-        log_joint = log_cluster_joint(posterior, draw, parameters, corpus)
-        clusters = known_and_new_probabilities(log_joint, parameters.n_clusters)
+    joints = cluster_joints(posterior, corpus)
+    for weight, (draw, log_joint) in zip(posterior.parameter_weights, joints, strict=True):
+        clusters = known_and_new_probabilities(log_joint, draw.n_clusters)
         relative = rows_of_known_units(posterior, draw, number) / average_clusters(posterior, draw)
         chances = (clusters @ relative.T) * n_groups
         total += weight * chances / chances.sum(axis=1, keepdims=True)
@@ -227,12 +226,11 @@ def _mixture(posterior: Posterior, corpus: Corpus, name: str) -> tuple[Floats, l
     """Return weights (n_groups, n_components), and statistics of the clusters of each draw."""
     weights, statistics = [], []
     column, family = context_of(posterior, name)
-    drawn = parameters_of_draws(posterior)
-    for weight, (draw, parameters) in zip(posterior.parameter_weights, drawn, strict=True):
-        log_joint = log_cluster_joint(posterior, draw, parameters, corpus, leave_out=name)
-        weights.append(weight * known_and_new_probabilities(log_joint, parameters.n_clusters))
+    joints = cluster_joints(posterior, corpus, leave_out=name)
+    for weight, (draw, log_joint) in zip(posterior.parameter_weights, joints, strict=True):
+        weights.append(weight * known_and_new_probabilities(log_joint, draw.n_clusters))
         labels = posterior.cluster_of_group[draw.index]
-        statistics.append(column_statistics(column, family, labels, parameters.n_clusters))
+        statistics.append(column_statistics(column, family, labels, draw.n_clusters))
     return np.hstack(weights) / len(weights), statistics
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import cpu_count
 from numpy.typing import NDArray
-from scipy.special import digamma, gammaln, log_softmax
+from scipy.special import gammaln, log_softmax
 
 from mcsquared.arrays import Floats
 from mcsquared.corpus import Corpus, Words
@@ -29,7 +29,7 @@ from mcsquared.kernels.cpu.group_state import (
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cpu.left_to_right import left_to_right
 from mcsquared.kernels.cpu.predicted_values import ValueRows, ValueWeights, predict_values
-from mcsquared.prediction.likelihood import TokenBatch, log_mixture, token_batches
+from mcsquared.prediction.likelihood import TokenBatch, log_mixture, table_share, token_batches
 from mcsquared.prediction.parameters import ModelParameters
 from mcsquared.samplers.threads import Workers
 
@@ -205,14 +205,8 @@ class _BatchSampler:
         self._row_of_token = np.repeat(counts.indices, counts.data).astype(np.int32)
         self.sizes = np.diff(self._group_start)
         evidence = np.asarray(counts.astype(np.float64) @ log_token)
-        self.log_start = log_softmax(log_prior + self._table_share()[:, None] * evidence, axis=1)
-
-    def _table_share(self) -> Floats:
-        """Return the expected number of tables per token, λ (digamma(λ+N) − digamma(λ)) / N."""
-        lam, sizes = self._lam, np.maximum(self.sizes, 1)
-        if lam >= 1e8:  # the difference has no significant digits left
-            return np.ones(len(sizes))
-        return np.minimum(lam * (digamma(lam + sizes) - digamma(lam)) / sizes, 1.0)
+        share = table_share(parameters.lam, self.sizes)[:, None]
+        self.log_start = log_softmax(log_prior + share * evidence, axis=1)
 
     def fold_in(self, seed: int, iterations: Iterations) -> tuple[Floats, Floats]:
         """Return log p(z_j = k | j), and the mean number of tokens of each topic, padded."""

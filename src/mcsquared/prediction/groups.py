@@ -1,10 +1,13 @@
 """New groups: alignment with training, cluster probabilities and topic proportions."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from difflib import get_close_matches
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
 from mcsquared.arrays import Floats, Int64s
@@ -16,7 +19,7 @@ from mcsquared.families.numerics import as_dense
 from mcsquared.posterior import ParameterDraw, Posterior
 from mcsquared.posterior.consensus import share_of_consensus
 from mcsquared.prediction.effects import mean_effect_rows
-from mcsquared.prediction.fold_in import fold_in_groups
+from mcsquared.prediction.fold_in import ITERATIONS, Iterations, fold_in_groups
 from mcsquared.prediction.likelihood import (
     log_cluster_prior,
     log_context_given_cluster,
@@ -32,43 +35,54 @@ from mcsquared.prediction.parameters import (
     parameters_of_draws,
     stream,
 )
+from mcsquared.prediction.variational import (
+    MIN_TOKENS,
+    MIN_TOKENS_OF_TOPICS,
+    MIN_TOPICS,
+    log_cluster_variational,
+    topics_variational,
+)
 
+FOLD_IN = ("auto", "gibbs")  # how the topics of new groups are found, for a finite λ
 _LAST_RESULT = "_last_cluster_probabilities"  # attribute of a posterior
 
 
-def cluster_probabilities(posterior: Posterior, corpus: Corpus) -> tuple[Floats, Floats]:
+def cluster_probabilities(
+    posterior: Posterior, corpus: Corpus, fold_in: str = "auto"
+) -> tuple[Floats, Floats]:
     """Return each group's probability of every consensus cluster, and of a new cluster.
 
     The mean over stored parameter draws of p(z_j = k | content and contexts of j). Cluster k of a
     draw contributes to consensus cluster c in proportion to the share of its groups that are in c.
-    For a finite lam, groups are sampled, and the result is also a mean over samples. The first
-    array is (n_groups, n_consensus_clusters), given that the cluster is not new, and its rows sum
-    to 1; the second is (n_groups,).
+    ``fold_in`` is explained in `cluster_joints`. The first array is
+    (n_groups, n_consensus_clusters), given that the cluster is not new, and its rows sum to 1; the
+    second is (n_groups,).
     """
     corpus = align(posterior, corpus)
     # The last result is kept: `predict`, `predict_proba` and `predict_new_proba` share it.
-    key = corpus.fingerprint()
+    key = (corpus.fingerprint(), fold_in)
     cached_key, *result = vars(posterior).get(_LAST_RESULT, (None,))
     if cached_key != key:
-        result = _cluster_probabilities(posterior, corpus)
+        result = _cluster_probabilities(posterior, corpus, fold_in)
         vars(posterior)[_LAST_RESULT] = (key, *result)
     return result[0].copy(), result[1].copy()
 
 
-def _cluster_probabilities(posterior: Posterior, corpus: Corpus) -> tuple[Floats, Floats]:
+def _cluster_probabilities(
+    posterior: Posterior, corpus: Corpus, fold_in: str
+) -> tuple[Floats, Floats]:
     n_groups = corpus.n_groups
     total = np.zeros((n_groups, posterior.n_clusters))
     log_scale = np.full(n_groups, -np.inf)
     new = np.zeros(n_groups)
-    drawn = parameters_of_draws(posterior)
-    for weight, (draw, parameters) in zip(posterior.parameter_weights, drawn, strict=True):
+    joints = cluster_joints(posterior, corpus, fold_in=fold_in)
+    for weight, (draw, log_joint) in zip(posterior.parameter_weights, joints, strict=True):
         if weight == 0.0:
             continue
-        log_joint = log_cluster_joint(posterior, draw, parameters, corpus)
-        log_known = logsumexp(log_joint[:, : parameters.n_clusters], axis=1)
+        log_known = logsumexp(log_joint[:, : draw.n_clusters], axis=1)
         log_known -= logsumexp(log_joint, axis=1)
         new += weight * np.clip(-np.expm1(log_known), 0.0, 1.0)
-        known = softmax(log_joint[:, : parameters.n_clusters], axis=1)
+        known = softmax(log_joint[:, : draw.n_clusters], axis=1)
         # Relative to the largest so far: p(known) of a group that is almost surely new underflows.
         scale = np.maximum(log_scale, log_known)
         total *= np.exp(log_scale - scale)[:, None]
@@ -79,9 +93,9 @@ def _cluster_probabilities(posterior: Posterior, corpus: Corpus) -> tuple[Floats
     return total, new / len(posterior.parameters)
 
 
-def most_probable_cluster(posterior: Posterior, corpus: Corpus) -> Int64s:
+def most_probable_cluster(posterior: Posterior, corpus: Corpus, fold_in: str = "auto") -> Int64s:
     """Return the most probable consensus cluster of each group."""
-    return cluster_probabilities(posterior, corpus)[0].argmax(axis=1)
+    return cluster_probabilities(posterior, corpus, fold_in)[0].argmax(axis=1)
 
 
 def known_and_new_probabilities(log_joint: Floats, n_clusters: int) -> Floats:
@@ -91,6 +105,24 @@ def known_and_new_probabilities(log_joint: Floats, n_clusters: int) -> Floats:
     return np.hstack([probability[:, :n_clusters], new])
 
 
+def cluster_joints(
+    posterior: Posterior, corpus: Corpus, leave_out: str | None = None, fold_in: str = "auto"
+) -> Iterator[tuple[ParameterDraw, Floats]]:
+    """Yield each stored draw with log p(z_j = k | j) up to a constant per group.
+
+    The arrays are (n_groups, n_clusters + n_new). With ``fold_in="gibbs"``, for λ = ∞ or with
+    effects, ψ is drawn, and for a finite λ the topics of groups are sampled. With "auto", ψ is at
+    its mean, and the clusters of long groups are not sampled: see `log_cluster_joint`.
+    """
+    with_content = fold_in == "gibbs" or bool(posterior.priors.effects) or _is_infinite(posterior)
+    for draw, parameters in parameters_of_draws(posterior, with_content=with_content):
+        yield draw, log_cluster_joint(posterior, draw, parameters, corpus, leave_out)
+
+
+def _is_infinite(posterior: Posterior) -> bool:
+    return all(math.isinf(draw.lam) for draw in posterior.parameters)
+
+
 def log_cluster_joint(
     posterior: Posterior,
     draw: ParameterDraw,
@@ -98,20 +130,63 @@ def log_cluster_joint(
     corpus: Corpus,
     leave_out: str | None = None,
 ) -> Floats:
-    """Return log p(z_j = k | j) up to a constant per group: (n_groups, n_clusters + n_new)."""
+    """Return log p(z_j = k | j) up to a constant per group: (n_groups, n_clusters + n_new).
+
+    Groups are sampled unless the parameters have no content, the group is long and there are many
+    topics. Otherwise the sampler is more accurate.
+    """
     log_context = log_context_given_cluster(posterior, draw, corpus, leave_out)
     log_prior = log_cluster_prior(parameters, log_context)
     if parameters.effects is not None:
         parameters = replace(parameters, effects=parameters.effects.without(leave_out))
     if math.isinf(parameters.lam):
         return log_prior + log_group_given_cluster(corpus, parameters)
-    return fold_in_groups(corpus, parameters, log_prior).log_cluster
+    many = not parameters.has_content and parameters.n_topics >= MIN_TOPICS
+    is_long = np.asarray(corpus.content.tokens_per_group) >= (MIN_TOKENS if many else math.inf)
+    for rows, part in _parts(corpus, is_long):
+        given = (part, parameters, log_prior[rows])
+        log_prior[rows] = (
+            log_cluster_variational(*given)
+            if is_long[rows].all()
+            else fold_in_groups(*given).log_cluster
+        )
+    return log_prior
+
+
+def mean_topics(
+    corpus: Corpus, parameters: ModelParameters, log_prior: Floats, iterations: Iterations
+) -> Floats:
+    """Return E[θ_j] for a finite λ: float64 (n_groups, topics); rows sum to 1.
+
+    The topics of groups of `MIN_TOKENS_OF_TOPICS` tokens or more are not sampled if the parameters
+    have no content.
+    """
+    sizes = np.asarray(corpus.content.tokens_per_group)
+    is_long = sizes >= (math.inf if parameters.has_content else MIN_TOKENS_OF_TOPICS)
+    result = np.empty((corpus.n_groups, parameters.log_topic_given_cluster.shape[1]))
+    for rows, part in _parts(corpus, is_long):
+        given = (part, parameters, log_prior[rows])
+        result[rows] = (
+            topics_variational(*given)
+            if is_long[rows].all()
+            else fold_in_groups(*given, iterations).topics
+        )
+    return result
+
+
+def _parts(corpus: Corpus, is_long: NDArray[np.bool_]) -> Iterator[tuple[Any, Corpus]]:
+    """Yield the long and the short groups of a corpus with their indices, if there are any."""
+    if is_long.all() or not is_long.any():
+        yield slice(None), corpus
+        return
+    for rows in (np.flatnonzero(is_long), np.flatnonzero(~is_long)):
+        yield rows, corpus[rows]
 
 
 MIN_PROBABILITY = 1e-9  # cluster probabilities below this are ignored
 
 
-def topic_proportions(posterior: Posterior, corpus: Corpus) -> Floats:
+def topic_proportions(posterior: Posterior, corpus: Corpus, fold_in: str = "auto") -> Floats:
     """Return each group's share of every topic of the representative draw: (n_groups, n_topics).
 
     For λ = ∞, it is the sum over clusters of p(z_j = k | j) times the mean over tokens of
@@ -119,7 +194,8 @@ def topic_proportions(posterior: Posterior, corpus: Corpus) -> Floats:
         p(l = m | z_j = k, w)  ∝  (c_km + v ε_m) p(w | tokens of m)
 
     which is exact for one token with τ and ψ integrated out. For a finite λ, it is the posterior
-    mean of the group's weights θ_j, sampled with τ and ψ at their means. Unused topics are omitted.
+    mean of the group's weights θ_j with τ and ψ at their means, by variational inference or, with
+    ``fold_in="gibbs"`` or effects, by sampling. Unused topics are omitted.
     A group without tokens has the topic shares of its clusters. Topics are in the order of the
     posterior's tables; rows sum to 1.
     """
@@ -128,18 +204,23 @@ def topic_proportions(posterior: Posterior, corpus: Corpus) -> Floats:
     if draw.n_topics == 0:
         return np.zeros((corpus.n_groups, 0))
     rng = stream(posterior.seed, Stream.PARAMETERS, int(posterior.representative), 0)
-    parameters = draw_parameters(posterior, draw, rng)
+    finite = not math.isinf(draw.lam)
+    variational = finite and fold_in == "auto" and not posterior.priors.effects
+    parameters = draw_parameters(posterior, draw, rng, with_content=not variational)
     words = isinstance(corpus.content, Words)
     topic_given_cluster = draw.topic_given_cluster()
-    if not math.isinf(draw.lam):
+    if finite:
         new = draw_log_dirichlet(np.tile(draw.v * draw.topic_weights, (parameters.n_new, 1)), rng)
-        log_shares = np.vstack([safe_log(topic_given_cluster), new])
-        means = with_mean_content(parameters, as_dense(draw.content_statistics), words)
-        rows = mean_effect_rows(posterior.priors, draw)
-        means = replace(means, log_topic_given_cluster=log_shares, effects=rows)
-        log_context = log_context_given_cluster(posterior, draw, corpus)
-        log_prior = log_cluster_prior(means, log_context)
-        return fold_in_groups(corpus, means, log_prior).topics[:, posterior.topic_order]
+        means = replace(
+            parameters,
+            log_topic_given_cluster=np.vstack([safe_log(topic_given_cluster), new]),
+            content_parameters=draw.content_statistics,
+            effects=mean_effect_rows(posterior.priors, draw),
+        )
+        log_prior = log_cluster_prior(means, log_context_given_cluster(posterior, draw, corpus))
+        if not variational:
+            means = with_mean_content(means, as_dense(draw.content_statistics), words)
+        return mean_topics(corpus, means, log_prior, ITERATIONS)[:, posterior.topic_order]
 
     log_joint = log_cluster_joint(posterior, draw, parameters, corpus)
     cluster = known_and_new_probabilities(log_joint, parameters.n_clusters)

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.special import logsumexp
+from scipy.special import digamma, logsumexp
 
-from mcsquared.arrays import Floats, Int32s
+from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.corpus import Column, Corpus, Words
 from mcsquared.corpus.content import blocks_of_rows
 from mcsquared.families import ConjugateFamily
@@ -53,6 +53,14 @@ def token_batches(corpus: Corpus, parameters: ModelParameters) -> Iterator[Token
         shape = (last - first, len(log_likelihood))
         counts = sparse.csr_matrix((occurrences, rows.ravel(), offsets), shape=shape)
         yield TokenBatch(slice(first, last), counts, log_likelihood)
+
+
+def table_share(lam: float, sizes: Floats | Int64s) -> Floats:
+    """Return the expected number of tables per token, λ (digamma(λ + N) − digamma(λ)) / N."""
+    if lam >= 1e8:  # the difference has no significant digits left
+        return np.ones(len(sizes))
+    sizes = np.maximum(sizes, 1)
+    return np.minimum(lam * (digamma(lam + sizes) - digamma(lam)) / sizes, 1.0)
 
 
 def row_blocks(n_rows: int, width: int) -> Iterator[slice]:

@@ -22,11 +22,13 @@ from enum import IntEnum
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from mcsquared.arrays import Floats, Int64s, Integers
+from mcsquared.arrays import Float32s, Floats, Int32s, Int64s, Integers
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
 from mcsquared.families.numerics import as_dense, log_standard_gamma
+from mcsquared.kernels.cpu.variational import add_word_counts
 from mcsquared.posterior import ParameterDraw, Posterior
 from mcsquared.prediction.effects import EffectRows, draw_effect_rows
 from mcsquared.prediction.levels import average_clusters
@@ -65,6 +67,7 @@ class ModelParameters:
     log_topic_evidence: Floats | None = None  # per topic, added to the log-likelihood of each word
     effects: EffectRows | None = None  # of contexts that act on topics
     content_statistics: Floats | None = None  # of all topics; None if ψ is not drawn
+    has_content: bool = True  # False: content_parameters are statistics, for `variational`
 
     @property
     def n_new(self) -> int:
@@ -73,8 +76,29 @@ class ModelParameters:
 
     def log_words(self, ids: Integers) -> Floats:
         """Return the log-likelihood of words in every topic, shape (n, n_topics + n_unused)."""
+        if not self.has_content:
+            row_of_word = np.full(self.content_parameters.shape[1], -1, np.int32)
+            row_of_word[ids] = np.arange(len(ids), dtype=np.int32)
+            n_topics = self.content_parameters.shape[0]
+            return np.log(self.mean_words(ids, row_of_word, n_topics), dtype=np.float64)
         logs = self.content_parameters[:, ids].T
         return logs if self.log_topic_evidence is None else logs + self.log_topic_evidence
+
+    def mean_words(self, ids: Integers, row_of_word: Int32s, width: int) -> Float32s:
+        """Return E[ψ_m(w)] of words given the statistics: (n, width), padded with zeros.
+
+        ``row_of_word`` is the index in ``ids`` of every word of the vocabulary, or −1.
+        """
+        family: Any = self.family
+        statistics = sparse.csr_matrix(self.content_parameters)
+        shapes = np.broadcast_to(family.shapes, (statistics.shape[1],))
+        scale = np.zeros(width, np.float32)
+        totals = np.asarray(statistics.sum(axis=1)).ravel() + shapes.sum()
+        scale[: len(totals)] = 1.0 / totals
+        table = np.outer(shapes[ids].astype(np.float32), scale)
+        counts = statistics.indptr, statistics.indices, statistics.data
+        add_word_counts(*counts, row_of_word, scale, table)
+        return table
 
     def log_vectors(self, x: Any) -> Floats:
         """Return the log-density of vectors in every topic, shape (n, n_topics + n_unused)."""
@@ -83,11 +107,20 @@ class ModelParameters:
 
 
 def draw_parameters(
-    posterior: Posterior, draw: ParameterDraw, rng: np.random.Generator, n_new: int = N_NEW
+    posterior: Posterior,
+    draw: ParameterDraw,
+    rng: np.random.Generator,
+    n_new: int = N_NEW,
+    with_content: bool = True,
 ) -> ModelParameters:
-    """Draw τ and ψ given the counts of a stored draw, with new clusters and unused topics."""
+    """Draw τ and ψ given the counts of a stored draw, with new clusters and unused topics.
+
+    Without content, ψ is integrated out token by token, and unused topics form one topic.
+    """
     n_clusters, n_topics = draw.n_clusters, draw.n_topics
-    unused = split_unused_weight(draw.unused_weight, draw.eta, rng)
+    unused = np.array([draw.unused_weight])
+    if with_content:
+        unused = split_unused_weight(draw.unused_weight, draw.eta, rng)
     shape = np.tile(draw.v * np.concatenate([draw.topic_weights, unused]), (n_clusters + n_new, 1))
     shape[:n_clusters, :n_topics] += draw.drawn_from_cluster.toarray()
 
@@ -100,25 +133,34 @@ def draw_parameters(
         log_weight = np.log(np.append(known, np.full(n_new, new / max(n_new, 1))))
 
     family = posterior.priors.content
-    statistics = pad_topics(as_dense(draw.content_statistics), len(unused))
+    statistics = pad_topics(draw.content_statistics, len(unused))
+    log_shares = draw_log_dirichlet(shape, rng)
+    if with_content:
+        statistics = as_dense(statistics)
+        content = draw_content_parameters(family, statistics, rng)
     # Random numbers are drawn in this order: τ, ψ, key, τ of effects.
     return ModelParameters(
         log_weight_of_cluster=log_weight,
-        log_topic_given_cluster=draw_log_dirichlet(shape, rng),
-        content_parameters=draw_content_parameters(family, statistics, rng),
+        log_topic_given_cluster=log_shares,
+        content_parameters=content if with_content else statistics,
         family=family,
         n_clusters=n_clusters,
         n_topics=n_topics,
         lam=draw.lam,
         key=draw_key(rng),
-        integrated=not family.can_sample,
+        integrated=not (with_content and family.can_sample),
         effects=draw_effect_rows(posterior.priors, draw, unused, rng),
-        content_statistics=statistics,
+        content_statistics=statistics if with_content else None,
+        has_content=with_content,
     )
 
 
 def parameters_of_draws(
-    posterior: Posterior, seed: int | None = None, n_new: int = N_NEW, n_repeats: int = 1
+    posterior: Posterior,
+    seed: int | None = None,
+    n_new: int = N_NEW,
+    n_repeats: int = 1,
+    with_content: bool = True,
 ) -> Iterator[tuple[ParameterDraw, ModelParameters]]:
     """Yield the parameters of every stored draw, ``n_repeats`` times each.
 
@@ -134,7 +176,7 @@ def parameters_of_draws(
     for number, draw in enumerate(posterior.parameters):
         for repeat in range(n_repeats):
             rng = stream(seed, Stream.PARAMETERS, number, repeat)
-            yield draw, draw_parameters(posterior, draw, rng, n_new)
+            yield draw, draw_parameters(posterior, draw, rng, n_new, with_content)
 
 
 def draw_content_parameters(
@@ -144,9 +186,13 @@ def draw_content_parameters(
     return family.sample_parameters(statistics, rng) if family.can_sample else statistics
 
 
-def pad_topics(statistics: Floats, n_unused: int) -> Floats:
-    """Return the statistics of topics with rows of zeros for unused ones."""
-    return np.vstack([statistics, np.zeros((n_unused, statistics.shape[1]))])
+def pad_topics(statistics: Any, n_unused: int) -> Any:
+    """Return the statistics of topics, dense or sparse, with rows of zeros for unused ones."""
+    shape = (n_unused, statistics.shape[1])
+    if sparse.issparse(statistics):
+        empty = sparse.csr_matrix(shape, dtype=statistics.dtype)
+        return sparse.vstack([statistics, empty], format="csr")
+    return np.vstack([statistics, np.zeros(shape)])
 
 
 def draw_key(rng: np.random.Generator) -> tuple[int, int]:

@@ -1,16 +1,17 @@
 """Report data of groups: probable clusters, topics, and positions on the maps."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from mcsquared.arrays import Float32s, Floats, Int64s
+from mcsquared.arrays import Float32s, Floats, Int32s, Int64s
 from mcsquared.corpus import Corpus, Words
 from mcsquared.corpus.content import blocks_of_rows
 from mcsquared.errors import InputError
+from mcsquared.kernels.cpu.variational import WIDTH, fold_in_topics
 from mcsquared.markup import shorten
 from mcsquared.model.priors import vector_observations
 from mcsquared.posterior import Posterior
@@ -26,9 +27,8 @@ TypicalGroups = list[list[tuple[int, float]]]  # (group, score) for each cluster
 N_TOPICS_OF_GROUP = 6
 _MAX_NAME_LENGTH, _SHORT_NAME_LENGTH = 160, 70  # the shorter one if there are many groups
 _MANY_GROUPS = 20_000
-_N_STEPS = 12  # steps of the fixed-point iteration
+_N_PASSES, _TOLERANCE = 5, 0.03  # of the topics of groups: see `fold_in_topics`
 _FLOATS_PER_BATCH = 1 << 18  # in the largest table of a batch: 1 MB, which fits in the cache
-_MIN_EVIDENCE = np.float32(1e-30)
 
 
 def typical_groups(scores: Floats | Float32s, tokens: Int64s, limit: int) -> TypicalGroups:
@@ -110,15 +110,11 @@ def group_topic_shares(posterior: Posterior, corpus: Corpus | None = None) -> Fl
 
     Without a corpus, they are those of the groups' clusters, averaged over draws. `MC2.transform`
     treats groups as new and sums over the clusters they may belong to, which takes minutes for
-    large corpora; for the training groups, a few fixed-point steps from the topic shares of their
-    known clusters give the same result.
+    large corpora; the clusters of the training groups are known.
 
-    With prior weights λ τ_k of the group's cluster k and tokens w, iterate
-
-        θ_m  ∝  λ τ_km + Σ_i p(l_i = m | θ, w_i),    p(l_i = m | θ, w_i)  ∝  θ_m ψ_m(w_i)
-
-    If λ is infinite, θ is τ_k and the shares are the means of p(l_i = m | τ_k, w_i). Rows sum to 1.
-    A group without tokens has the topic shares of its cluster.
+    Topics are found by the kernel of `prediction.variational`, with the prior weights λ τ_k of the
+    group's cluster k. If λ is infinite, the shares are the means of p(l_i = m | τ_k, w_i). Rows sum
+    to 1. A group without tokens has the topic shares of its cluster.
     """
     if corpus is None:
         total = topic_given_group(posterior, np.float32)
@@ -134,58 +130,41 @@ def group_topic_shares(posterior: Posterior, corpus: Corpus | None = None) -> Fl
     draw = posterior.representative_draw
     weights = draw.topic_given_cluster()[:, posterior.topic_order].astype(np.float32)
     prior = weights[posterior.cluster_of_group[draw.index]]
+    scale = np.float32(1.0 if math.isinf(draw.lam) else draw.lam)
+    n_topics, n_passes = posterior.n_topics, 1 if math.isinf(draw.lam) else _N_PASSES
     result = prior.copy()
-    for groups, group, counts, likelihood in _batches(posterior, corpus):
-        result[groups] = _fixed_point(prior[groups], draw.lam, group, counts, likelihood)
+    for groups, start, rows, counts, table in _batches(posterior, corpus):
+        given = np.zeros((len(start) - 1, table.shape[1]), np.float32)
+        given[:, :n_topics] = scale * prior[groups]
+        expected = np.empty_like(given)
+        fold_in_topics(start, rows, counts, table, given, n_passes, _TOLERANCE, expected)
+        shares = expected if math.isinf(draw.lam) else expected + given
+        total = shares.sum(axis=1, keepdims=True)
+        np.divide(shares[:, :n_topics], total, out=result[groups], where=total > 0)
     return result
 
 
 def _batches(
     posterior: Posterior, corpus: Corpus
-) -> Iterator[tuple[slice, Int64s, Float32s, Float32s]]:
-    """Yield the slice of groups of each batch, and the group, count and likelihood of each entry.
+) -> Iterator[tuple[slice, Int64s, Int32s, Float32s, Float32s]]:
+    """Yield groups with the bounds, rows and counts of their entries, and a table of likelihoods.
 
-    An entry is a word of a group with its count, or one vector. Groups are numbered per batch.
+    An entry is a word of a group with its count, or one vector. All words are in one batch.
     """
     content: Any = corpus.content
-    words = isinstance(content, Words)
-    start = content.counts.indptr if words else content.start
     n_topics = posterior.n_topics
-    batch_size = max(1, _FLOATS_PER_BATCH // max(n_topics, 1))
-    word_likelihood = np.ascontiguousarray(posterior.components.T, np.float32) if words else None
-    observations: Any = None if words else vector_observations(corpus, posterior.priors.content)
-    for first, last in blocks_of_rows(start, batch_size):
-        entries = slice(int(start[first]), int(start[last]))
-        group = np.repeat(np.arange(last - first), np.diff(start[first : last + 1]))
-        if word_likelihood is not None:
-            counts = content.counts.data[entries].astype(np.float32)
-            likelihood = word_likelihood[content.counts.indices[entries]]
-        else:
-            counts = np.ones(len(group), np.float32)
-            likelihood = vector_likelihood(posterior, observations[entries])
-        if len(group):
-            yield slice(first, last), group, counts, likelihood
-
-
-def _fixed_point(
-    prior: Float32s, lam: float, group: Int64s, counts: Float32s, likelihood: Float32s
-) -> Float32s:
-    """Return the shares of the groups of a batch; a group without entries keeps its prior."""
-    n_groups = len(prior)
-    entry = np.arange(len(group))
-    sums = sparse.csr_matrix((counts.copy(), (group, entry)), shape=(n_groups, len(group)))
-    tokens = np.asarray(sums.sum(axis=1), np.float32).reshape(-1, 1)
-    infinite = not np.isfinite(lam)
-    shares = prior
-    for _ in range(1 if infinite else _N_STEPS):
-        evidence = np.einsum("im,im->i", shares[group], likelihood)
-        # Entries without support in any topic are ignored. Dividing the counts avoids a table of
-        # normalised probabilities, which would take most of the time.
-        has_evidence = evidence > _MIN_EVIDENCE
-        sums.data = np.divide(counts, evidence, out=np.zeros_like(counts), where=has_evidence)
-        expected_counts = shares * np.asarray(sums @ likelihood, np.float32)
-        if infinite:
-            shares = np.where(tokens > 0, expected_counts / np.maximum(tokens, 1.0), prior)
-        else:
-            shares = (np.float32(lam) * prior + expected_counts) / (np.float32(lam) + tokens)
-    return shares / np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    padding = ((0, 0), (0, -n_topics % WIDTH))
+    if isinstance(content, Words):
+        counts = content.counts
+        table = np.pad(np.ascontiguousarray(posterior.components.T, np.float32), padding)
+        occurrences = counts.data.astype(np.float32)
+        start, rows = counts.indptr.astype(np.int64), counts.indices.astype(np.int32)
+        yield slice(0, corpus.n_groups), start, rows, occurrences, table
+        return
+    observations: Any = vector_observations(corpus, posterior.priors.content)
+    for first, last in blocks_of_rows(content.start, max(1, _FLOATS_PER_BATCH // max(n_topics, 1))):
+        start = content.start[first : last + 1].astype(np.int64)
+        likelihood = vector_likelihood(posterior, observations[start[0] : start[-1]])
+        rows = np.arange(len(likelihood), dtype=np.int32)
+        ones = np.ones(len(rows), np.float32)
+        yield slice(first, last), start - start[0], rows, ones, np.pad(likelihood, padding)

@@ -1,0 +1,217 @@
+"""Groups that are not sampled, against enumeration, a plain version and the Gibbs sampler."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.special import logsumexp, softmax
+
+import mcsquared as mc2
+from mcsquared.corpus import Corpus
+from mcsquared.errors import InputError
+from mcsquared.families import Categorical, Gaussian
+from mcsquared.prediction.fold_in import Iterations, fold_in_groups
+from mcsquared.prediction.groups import FOLD_IN, cluster_joints, mean_topics
+from mcsquared.prediction.likelihood import log_group_given_cluster
+from mcsquared.prediction.variational import (
+    MIN_TOKENS,
+    MIN_TOPICS,
+    N_PASSES,
+    TOLERANCE,
+    log_cluster_variational,
+    mean_likelihoods,
+    topics_variational,
+)
+from tests.prediction.enumeration import small_parameters, summed
+from tests.prediction.models import words_corpus
+
+COUNTS = np.array([[40, 3, 2, 0], [1, 30, 20, 2], [0, 2, 5, 50]])
+WORDS = Categorical(concentration=0.5, size=4)
+
+
+def mean_parameters(lam):
+    """Return parameters whose content are the counts of three topics."""
+    return replace(
+        small_parameters(lam),
+        content_parameters=sparse.csr_matrix(COUNTS),
+        family=WORDS,
+        has_content=False,
+        integrated=True,
+    )
+
+
+def drawn_parameters(lam):
+    """Return the same with the mean probabilities of the words as drawn ones."""
+    content = WORDS.mean_parameters(COUNTS)
+    return replace(mean_parameters(lam), content_parameters=content, has_content=True)
+
+
+def prior_of(parameters, n_groups):
+    return np.tile(parameters.log_weight_of_cluster, (n_groups, 1))
+
+
+@pytest.mark.parametrize("lam", [0.05, 1.5, 40.0])
+def test_clusters_of_a_single_token_are_exact_and_short_groups_are_sampled(lam):
+    parameters, groups = mean_parameters(lam), [[0], [2], [3], [0, 1], []]
+    log_prior, corpus = prior_of(parameters, 5), words_corpus(groups, 4)
+    cluster = softmax(log_cluster_variational(corpus, parameters, log_prior), axis=1)
+    topics = mean_topics(corpus, parameters, log_prior, Iterations(n_kept=20_000))
+    psi, tau = WORDS.mean_observation(COUNTS), np.exp(parameters.log_topic_given_cluster)
+    for j, words in enumerate(groups):
+        exact = summed(psi[:, words].T, softmax(log_prior[j]), tau, lam)
+        if len(words) < 2:
+            np.testing.assert_allclose(cluster[j], exact.cluster, rtol=1e-5)
+        np.testing.assert_allclose(topics[j], exact.topics, atol=0.015)
+
+
+def test_clusters_are_exact_for_an_infinite_lam():
+    groups = [[0, 1, 1, 3], [2] * 7, [3, 3, 0], []]
+    parameters, corpus = mean_parameters(np.inf), words_corpus(groups, 4)
+    log_prior = prior_of(parameters, 4)
+    found = log_cluster_variational(corpus, parameters, log_prior)
+    exact = log_prior + log_group_given_cluster(corpus, drawn_parameters(np.inf))
+    normalised = [logs - logsumexp(logs, axis=1, keepdims=True) for logs in (found, exact)]
+    np.testing.assert_allclose(*normalised, atol=1e-4)
+
+
+def plain_topics(table, occurrences, weights):
+    """The passes of the kernel, in float64."""
+    first = weights * table
+    shares = first / first.sum(axis=1, keepdims=True)
+    counts = occurrences @ shares
+    for _ in range(1, N_PASSES):
+        before = counts.copy()
+        for i, row in enumerate(table):
+            new = (counts - shares[i] + weights) * row
+            new /= new.sum()
+            counts += occurrences[i] * (new - shares[i])
+            shares[i] = new
+        if np.abs(counts - before).sum() <= 2 * TOLERANCE * occurrences.sum():
+            break
+    return counts
+
+
+def test_topics_are_those_of_a_plain_version():
+    parameters = mean_parameters(2.0)
+    groups = [[0] * 5 + [1] * 3 + [3] * 9, [2, 2, 1], [0, 3]]
+    corpus, log_prior = words_corpus(groups, 4), prior_of(parameters, 3)
+    (batch,) = mean_likelihoods(corpus, parameters)
+    log_cluster = batch.log_clusters(parameters, log_prior)
+    found = batch.mean_topics(parameters, log_cluster)
+    weights = 2.0 * softmax(log_cluster, axis=1) @ np.exp(parameters.log_topic_given_cluster)
+    for j, counts in enumerate(corpus.content.counts.toarray()):
+        used = np.flatnonzero(counts)
+        psi = WORDS.mean_observation(COUNTS)[:, used].T
+        topics = plain_topics(psi, counts[used].astype(float), weights[j]) + weights[j]
+        np.testing.assert_allclose(found[j], topics / topics.sum(), atol=1e-5)
+
+
+@pytest.mark.parametrize("lam", [1.0, 10.0])
+def test_topics_of_long_groups_agree_with_the_sampler(lam):
+    rng = np.random.default_rng(0)
+    psi = WORDS.mean_observation(COUNTS)
+    shares = rng.dirichlet([0.5, 0.5, 0.5], 30)
+    groups = [rng.choice(4, MIN_TOKENS, p=row @ psi).tolist() for row in shares]
+    corpus = words_corpus(groups, 4)
+    parameters, drawn = mean_parameters(lam), drawn_parameters(lam)
+    log_prior = prior_of(parameters, len(groups))
+    sampled = fold_in_groups(corpus, drawn, log_prior, Iterations(n_burn_in=50, n_kept=300))
+    topics = topics_variational(corpus, parameters, log_prior)
+    assert np.abs(topics - sampled.topics).sum(axis=1).mean() / 2 < 0.02
+
+
+def test_clusters_of_long_groups_with_many_topics_agree_with_the_sampler():
+    """The distance to a sampler is at most that between two of its seeds, and a little more."""
+    rng, n_words, lam = np.random.default_rng(0), 800, 8.0
+    statistics = rng.poisson(rng.gamma(0.05, 400.0, (MIN_TOPICS, n_words)))
+    shares = rng.dirichlet(np.full(MIN_TOPICS, 0.3), 6)
+    parameters = replace(
+        mean_parameters(lam),
+        log_weight_of_cluster=np.log(np.full(6, 1 / 6)),
+        log_topic_given_cluster=np.log(shares),
+        content_parameters=sparse.csr_matrix(statistics),
+        family=Categorical(0.05, size=n_words),
+        n_topics=MIN_TOPICS,
+    )
+    psi = parameters.family.mean_observation(statistics)
+    truth = np.arange(24) % 6
+    topics = [rng.dirichlet(lam * (0.6 * shares[k] + 0.4 * shares.mean(axis=0))) for k in truth]
+    groups = [rng.choice(n_words, MIN_TOKENS, p=theta @ psi).tolist() for theta in topics]
+    corpus, log_prior = words_corpus(groups, n_words), prior_of(parameters, len(groups))
+    found = softmax(log_cluster_variational(corpus, parameters, log_prior), axis=1)
+    sampled = [
+        np.exp(fold_in_groups(corpus, replace(parameters, key=key), log_prior).log_cluster)
+        for key in ((1, 2), (3, 4))
+    ]
+    error = np.abs(sampled[0] - sampled[1]).sum(axis=1).mean() / 2
+    assert np.abs(found - np.mean(sampled, axis=0)).sum(axis=1).mean() / 2 < error + 0.05
+
+
+def test_vectors_go_the_way_of_words():
+    family = Gaussian(mean=0.0, strength=0.1, shape=2.0, rate=1.0)
+    rng = np.random.default_rng(1)
+    statistics = family.statistics_by_cluster(
+        np.concatenate([rng.normal(m, 1.0, 200) for m in (-8.0, 0.0, 8.0)]),
+        np.repeat([0, 1, 2], 200).astype(np.int32),
+        3,
+    )
+    parameters = replace(
+        mean_parameters(3.0), content_parameters=statistics, family=family, integrated=True
+    )
+    topic = np.repeat([0, 1, 2], [300, 150, 50])
+    corpus = Corpus([rng.normal(8.0 * (topic - 1), 1.0)[:, None]])
+    found = topics_variational(corpus, parameters, prior_of(parameters, 1))
+    np.testing.assert_allclose(found[0], [0.6, 0.3, 0.1], atol=0.02)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """Return a model with letters, and short and long groups."""
+    corpus = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0).corpus
+    counts = corpus.content.counts
+    long = mc2.Corpus(sparse.vstack([counts, counts * 20]).tocsr())
+    model = mc2.MC2(n_sweeps=60, burn_in=30, n_chains=1, random_state=0, progress=False)
+    return model.fit(long[:60]), long
+
+
+def test_long_and_short_groups_are_predicted_together_as_alone(fitted, monkeypatch):
+    monkeypatch.setattr("mcsquared.prediction.groups.MIN_TOPICS", 1)
+    model, corpus = fitted
+    sizes = corpus.tokens_per_group
+    assert (sizes < MIN_TOKENS).any()
+    assert (sizes >= MIN_TOKENS).any()
+    together = model.predict_proba(corpus)
+    for rows in (np.flatnonzero(sizes < MIN_TOKENS), np.flatnonzero(sizes >= MIN_TOKENS)[::-1]):
+        np.testing.assert_allclose(model.predict_proba(corpus[rows]), together[rows], atol=1e-4)
+    np.testing.assert_allclose(model.transform(corpus[[70]]), model.transform(corpus)[[70]], 1e-4)
+
+
+def test_sampling_is_an_option_with_about_the_same_answers(fitted):
+    model, corpus = fitted
+    auto = model.transform(corpus), model.perplexity(corpus)
+    model.set_params(fold_in="gibbs")
+    sampled = [model.transform(corpus), model.perplexity(corpus)]
+    seed, model.posterior_.seed = model.posterior_.seed, 5
+    again = model.transform(corpus)
+    model.posterior_.seed = seed
+    error = np.abs(sampled[0] - again).sum(axis=1).mean()
+    assert 0 < np.abs(auto[0] - sampled[0]).sum(axis=1).mean() < 2 * error
+    assert auto[1] == pytest.approx(sampled[1], rel=0.01)
+    model.set_params(fold_in="quick")
+    with pytest.raises(InputError, match="fold_in must be"):
+        model.predict(corpus)
+    with pytest.raises(InputError, match="fold_in must be"):
+        model.perplexity(corpus)
+    model.set_params(fold_in="auto")
+
+
+def test_with_an_infinite_lam_content_is_drawn(fitted):
+    """Plugging in the mean of ψ is exact only for one token."""
+    corpus = fitted[1]
+    paper = mc2.MC2(lam=np.inf, n_sweeps=20, burn_in=10, n_chains=1, random_state=0, progress=False)
+    posterior = paper.fit(corpus[:20]).posterior_
+    joints = [next(cluster_joints(posterior, corpus, fold_in=name))[1] for name in FOLD_IN]
+    np.testing.assert_array_equal(*joints)
