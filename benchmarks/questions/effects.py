@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
 
 CLUES, EFFECTS = "clues to clusters", "effects on topics"
+CONTEXTS = ("year", "authors", "country")
 MAX_RATIO = 1.15
 
 
@@ -51,7 +52,8 @@ def _time(name: str, corpus: Corpus, settings: Settings) -> tuple[list[tuple[Cel
     """Return the rows of one corpus, and the ratio of the medians."""
     from mcsquared import Gamma
 
-    contenders = []
+    used = {name: column for name, column in corpus.contexts.items() if name in CONTEXTS}
+    corpus, contenders = corpus.with_contexts(used), []
     for kind, effects in ((CLUES, ()), (EFFECTS, tuple(corpus.contexts))):
         contender = Blocked(corpus, settings, Gamma(1, 0.1), contexts="auto", effects=effects)
         contender.name = kind

@@ -139,16 +139,21 @@ def add_log_rising(n, weight, base, rest, lam, log_scores):
 
 
 @njit(cache=True, error_model="numpy")
-def fill_rest(j, topics, n_topics, parents, given, rest):
-    """Write the part of λ b_j that does not depend on the cluster, for the group's topics."""
+def fill_rest(j, topics, n_topics, parents, given, parts, rest):
+    """Write the part of λ b_j that does not depend on the cluster, for the group's topics.
+
+    ``parts`` float32 (parents, topics): what each value contributes; ``rest``: their sum.
+    """
     scale = given.scales[parents.pattern[j]]
     for t in range(n_topics):
         rest[t] = F(0.0)
-    for e in range(parents.start[j], parents.start[j + 1]):
+    first = parents.start[j]
+    for e in range(first, parents.start[j + 1]):
         w = given.weights[parents.effect[e]] * scale * parents.share[e]
-        row = parents.row[e]
+        row, part = given.rows[parents.row[e]], parts[e - first]
         for t in range(n_topics):
-            rest[t] += w * given.rows[row, topics[t]]
+            part[t] = w * row[topics[t]]
+            rest[t] += part[t]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -174,35 +179,30 @@ def fill_rest_of_entries(lam, entries, parents, given, weight, rest):
 
 
 @njit(cache=True, error_model="numpy")
-def divide_tables(j, z, m, n, uniforms, used, parents, given, in_cluster, of_values):
-    """Assign ``n`` tables of topic ``m`` to the parents of a group, with a random number each."""
-    scale = given.scales[parents.pattern[j]]
-    first, last = parents.start[j], parents.start[j + 1]
-    cluster = given.weights[0] * scale * given.base[z, m]
-    total = cluster
-    for e in range(first, last):
-        total += (
-            given.weights[parents.effect[e]]
-            * scale
-            * parents.share[e]
-            * given.rows[parents.row[e], m]
-        )
+def divide_tables(cluster, parts, n_parents, t, n, uniforms, used, of_parent):
+    """Assign ``n`` tables of a group's topic ``t`` to its parents, with a random number each.
+
+    ``cluster`` is the cluster's part of λ b_jm, ``parts`` those of the values. Adds the tables of
+    each value to ``of_parent`` (parents,); returns the number of tables of the cluster.
+    """
+    total, in_cluster = cluster, 0
+    for e in range(n_parents):
+        total += parts[e, t]
     for i in range(n):
         remaining = uniforms[used + i] * total - cluster
         chosen = -1
         if remaining >= F(0.0):
-            for e in range(first, last):
-                w = given.weights[parents.effect[e]] * scale * parents.share[e]
-                part = w * given.rows[parents.row[e], m]
-                if part > F(0.0):
+            for e in range(n_parents):
+                if parts[e, t] > F(0.0):
                     chosen = e  # the last possible one, should rounding pass all of them
-                    remaining -= part
+                    remaining -= parts[e, t]
                     if remaining < F(0.0):
                         break
         if chosen < 0:
-            in_cluster[m] += 1
+            in_cluster += 1
         else:
-            of_values[parents.row[chosen], m] += 1
+            of_parent[chosen] += 1
+    return in_cluster
 
 
 @njit(cache=True, error_model="numpy")
@@ -221,17 +221,19 @@ def add_divided_tables(
     topics,
     counts,
     n_topics,
+    parts,
     rest,
     groups,
     key,
     uniforms,
-    opened,
+    scratch,
     parents,
     given,
     tables,
 ):
     """Draw the tables of a group, add them to those of its parents; return their number."""
     in_cluster, of_values, _ = tables
+    opened, of_parent = scratch
     w = given.weights[0] * given.scales[parents.pattern[j]]
     fill_group_uniforms(j, groups, key, GROUP_TABLES, uniforms)
     first = total = 0
@@ -242,10 +244,17 @@ def add_divided_tables(
         total += opened[t]
     # A random number for every table, from the tokens' blocks.
     fill_group_uniforms(j, groups, key, TABLE_PARENTS, uniforms, total)
-    first = 0
+    begin = parents.start[j]
+    n_parents, first = parents.start[j + 1] - begin, 0
     for t in range(n_topics):
         m, n = topics[t], opened[t]
-        divide_tables(j, z, m, n, uniforms, first, parents, given, in_cluster[z], of_values)
+        of_parent[:n_parents] = 0
+        cluster = w * given.base[z, m]
+        in_cluster[z, m] += divide_tables(
+            cluster, parts, n_parents, t, n, uniforms, first, of_parent
+        )
+        for e in range(n_parents):
+            of_values[parents.row[begin + e], m] += of_parent[e]
         first += n
     return total
 
@@ -296,11 +305,16 @@ def resample_groups_with_effects(
     count, rest = np.zeros(n_slots, np.int64), np.empty(n_slots, np.float32)
     uniforms = empty_uniforms(groups)
     topics, counts, opened = np.empty((3, n_slots), np.int64)
+    max_parents = np.max(np.diff(parents.start)) if parents.pattern.size > 0 else 0
+    parts, scratch = (
+        np.empty((max_parents, n_slots), np.float32),
+        (opened, np.empty(max_parents, np.int64)),
+    )
     for chunk in range(first_chunk, last_chunk):
         total = 0.0
         for j in range(groups.chunk_start[chunk], groups.chunk_start[chunk + 1]):
             n_topics = list_topics(j, groups, topic_of_token, count, topics, counts)
-            fill_rest(j, topics, n_topics, parents, given, rest)
+            fill_rest(j, topics, n_topics, parents, given, parts, rest)
             z = np.int64(cluster_of_group[j])
             if draws_clusters:
                 w = given.weights[0] * given.scales[parents.pattern[j]]
@@ -321,11 +335,12 @@ def resample_groups_with_effects(
                 topics,
                 counts,
                 n_topics,
+                parts,
                 rest,
                 groups,
                 key,
                 uniforms,
-                opened,
+                scratch,
                 parents,
                 given,
                 tables,
