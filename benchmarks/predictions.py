@@ -154,7 +154,7 @@ def _checks(rows: Sequence[Sequence[Any]]) -> list[str]:
 def _memory(rows: Sequence[Sequence[Any]]) -> list[str]:
     peak = {row[0]: row[1] for row in rows}
     libraries = peak["import mcsquared.MC2"]
-    nips = Sizes(1_740, 2_301_375, 933_295, 13_649, 64, 256, 2_037)
+    nips = Sizes(1_740, 2_301_375, 933_295, 13_649, 64, 576, 2_037)
     speeches = Sizes(10_952, 13_646_599, 8_034_873, 16_776, 64, 160, 200)
     fits = {
         "NIPS, year and authors": ("whole fit, kernels from the cache", nips),
