@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -42,6 +42,11 @@ class Timing:
     def median(self) -> float:
         """Median of all runs."""
         return median(self.seconds)
+
+    @property
+    def mean(self) -> float:
+        """Mean of all runs."""
+        return mean(self.seconds)
 
     @property
     def fastest(self) -> float:

@@ -36,6 +36,7 @@ def main() -> None:
     parser.add_argument("lam", choices=ENGINES)
     parser.add_argument("--topics", type=int, default=100)
     parser.add_argument("--threads", type=int, nargs="+", default=(1,))
+    parser.add_argument("--first-sweep", type=int, default=0, help="number before the first one")
     parser.add_argument("--warm-up", type=int, default=5)
     parser.add_argument("--sweeps", type=int, default=10)
     given = parser.parse_args()
@@ -43,6 +44,7 @@ def main() -> None:
     corpus = (corpus_for if given.data == "nips" else speeches_for)(settings)
     assert corpus is not None, "the data set was not found"
     chain = ENGINES[given.lam](corpus, settings)
+    chain.state.sweep = given.first_sweep
     found = profile(chain, given.threads, given.warm_up, given.sweeps)
     print("step".ljust(28), *(f"{n:>9}" for n in given.threads))
     for step in found[given.threads[0]]:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
 
 YEAR = {"year": "gaussian"}
+# Number of the sweep before the first: later ones split and merge in every fifth sweep only.
+FIRST_SWEEP = 100
 
 
 class Blocked:
@@ -53,6 +55,7 @@ class Blocked:
             n_topics=settings.n_topics,
             bounds=self.bounds,
         )
+        self.state.sweep = FIRST_SWEEP
 
     def sweep(self) -> dict[str, float]:
         """Do one sweep on one thread, including the log joint of its trace."""
