@@ -289,13 +289,19 @@ def count_units(state: State, levels: tuple[Units, ...]) -> None:
         level.children, level.orphans = children[:-1], children[-1]
 
 
-def count_children(state: State, observations: Observations) -> None:
-    """Count the groups and units of every level as children of the level above."""
+def count_children(
+    state: State, observations: Observations, cluster_of_group: Int32s | None = None
+) -> None:
+    """Count the groups and units of every level as children of the level above.
+
+    ``cluster_of_group`` are the clusters of all groups, by default those of the state.
+    """
     if not state.levels:
         return
+    clusters = state.cluster_of_group if cluster_of_group is None else cluster_of_group
     first = state.levels[0]
-    rows = np.append(first.type_of_unit, first.n_slots)[observations.parent_of_group]
+    rows = np.append(first.type_of_unit, first.n_slots)[observations.parents_of_all]
     children = np.zeros((first.n_slots + 1, len(state.counts.groups_in_cluster)), np.int32)
-    np.add.at(children, (rows, state.cluster_of_group), 1)
+    np.add.at(children, (rows, clusters), 1)
     first.children, first.orphans = children[:-1], children[-1]
     count_units(state, observations.levels)

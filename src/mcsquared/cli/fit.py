@@ -64,12 +64,7 @@ def run(
     corpus = read_for_fit(file, options)
     if isinstance(corpus, Corpus):
         typer.echo(corpus.describe(), err=True)
-    model.set_params(
-        contexts=families_of_contexts(corpus, options)
-        if isinstance(corpus, Corpus)
-        else {option.name: option.family for option in options},
-        checkpoint=str(checkpoint),
-    )
+    model.set_params(contexts=families_of_contexts(corpus, options), checkpoint=str(checkpoint))
     warnings.filterwarnings("ignore", "interrupted after")  # reported below, with instructions
     warnings.filterwarnings("ignore", NOT_CONVERGED)  # printed at the end
     try:

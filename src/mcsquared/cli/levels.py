@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mcsquared.corpus import Corpus
+from mcsquared.corpus import Corpus, ParquetFolder
 from mcsquared.corpus.sources import files
 from mcsquared.corpus.sources.frames import Table
 from mcsquared.errors import InputError
@@ -52,9 +52,15 @@ def _split(text: str) -> tuple[Path, list[str]]:
     return Path(path), [column.strip() for column in columns.split(",") if column.strip()]
 
 
-def families_of_contexts(corpus: Corpus, options: Sequence[ContextOption]) -> dict[str, Any]:
+def families_of_contexts(
+    corpus: Corpus | ParquetFolder, options: Sequence[ContextOption]
+) -> dict[str, Any]:
     """Return the families of all contexts that a fit uses, those of the levels included."""
     declared = {option.name: option.family for option in options}
+    if not isinstance(corpus, Corpus):
+        tables: Any = corpus.level_contexts or {}
+        of_units = [c for name, table in tables.items() for c in table.columns if c != name]
+        return dict.fromkeys(of_units, "auto") | declared
     columns = all_contexts(corpus)
     above = [name for name in columns if name not in corpus.contexts]
     used = [name for name in declared if name in columns]

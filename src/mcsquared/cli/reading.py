@@ -88,9 +88,12 @@ class FileOptions:
         """Whether the groups are in a folder of Parquet files."""
         return self.path.is_dir()
 
-    def folder(self, contexts: Any, bags: Mapping[str, str | None]) -> ParquetFolder:
+    def folder(
+        self, contexts: Any, bags: Mapping[str, str | None], level_contexts: Any = None
+    ) -> ParquetFolder:
         """Return the folder, without reading it."""
         options: Any = {"bags": bags, "group_names": self.names, "memory": self.memory}
+        options |= {"levels": list(self.levels), "level_contexts": level_contexts}
         return ParquetFolder(self.path, self.text, contexts, **options, **self.text_options)
 
     def table(self) -> Table:
@@ -151,11 +154,10 @@ def read_for_fit(file: FileOptions, contexts: list[ContextOption]) -> Corpus | P
     names = [context.name for context in contexts]
     bags = {c.name: c.separator for c in contexts if "bag" in kinds_of(c.family)}
     level_contexts = read_level_contexts(file.level_contexts, file.levels)
-    if file.levels and (file.is_folder or file.group is not None):
-        found = "a folder" if file.is_folder else "--long"
-        raise InputError(f"--level requires a file with one row per group, got {found}")
+    if file.levels and file.group is not None:
+        raise InputError("--level requires a file with one row per group, got --long")
     if file.is_folder:
-        folder = file.folder(names, bags)
+        folder = file.folder(names, bags, level_contexts)
         folder.check()
         return folder
     table = file.table()

@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 from mcsquared.corpus.columns.column import Column
 from mcsquared.corpus.columns.convert import aligned_content, aligned_contexts
 from mcsquared.corpus.content import ContentSizes, Vectors, Words, names_array
-from mcsquared.corpus.levels import LevelsMixin, describe_levels, levels_of_table, take_groups
+from mcsquared.corpus.levels import (
+    LevelsMixin,
+    describe_levels,
+    level_parts,
+    levels_of_table,
+    take_groups,
+)
 from mcsquared.corpus.rows import check_same_order, random_test_mask, row_index
 from mcsquared.corpus.sources import frames
 from mcsquared.corpus.sources.arrays import content_from
@@ -347,12 +353,9 @@ class Corpus(LevelsMixin, ContentSizes):
         content = self.content
         parts = [content.counts] if isinstance(content, Words) else [content.start, content.values]
         columns = [(column, column.values) for column in self.contexts.values()]
-        names = [self.group_names]
-        for level in self.levels:
-            parts.append(level.parent_of_child)
-            columns += [(column, column.values) for column in level.contexts.values()]
-            names.append(level.unit_names)
-        return fingerprint(parts, self.vocabulary, columns, names)
+        above = level_parts(self.levels)
+        parts, columns = [*parts, *above.parents], [*columns, *above.columns]
+        return fingerprint(parts, self.vocabulary, columns, [self.group_names, *above.names])
 
     def __getitem__(self, rows: Any) -> "Corpus":
         """Return the groups selected by a slice, a mask or an array of indices."""

@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from numbers import Real
 from os import PathLike
 from pathlib import Path
@@ -18,12 +19,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.arrays import Int64s
+from mcsquared.arrays import Int32s, Int64s
 from mcsquared.corpus.buffers import RowRange, RowsBuffer, Storage
 from mcsquared.corpus.columns.builder import BufferedColumn
 from mcsquared.corpus.columns.column import Column
 from mcsquared.corpus.content import object_array
 from mcsquared.corpus.corpus import Corpus
+from mcsquared.corpus.disk_levels import DiskLevels
+from mcsquared.corpus.levels import Level, describe_levels, level_parts
 from mcsquared.corpus.rows import row_index
 from mcsquared.corpus.sources.texts import BufferedWords
 from mcsquared.corpus.summary import fingerprint, size_line
@@ -91,8 +94,9 @@ class DiskCorpus:
         words: BufferedWords,
         columns: dict[str, BufferedColumn],
         names: RowsBuffer | None,
+        above: DiskLevels | None = None,
     ) -> None:
-        self.folder, self.memory = folder, memory
+        self.folder, self.memory, self._above = folder, memory, above
         self._words, self._names = words, names
         references = {name: column.reference for name, column in columns.items()}
         no_rows = RowsBuffer(Storage(), "words")
@@ -108,6 +112,8 @@ class DiskCorpus:
         self.n_words: int = len(self.vocabulary)
         self.word_frequency = words.word_frequency
         self.document_frequency = words.document_frequency
+        self.levels: tuple[Level, ...] = above.levels if above else ()
+        shared.notes += above.notes if above else []
         self.notes: list[str] = shared.notes
         self.dropped_words, self.dropped_tokens = shared.dropped_words, shared.dropped_tokens
         self._fingerprint: str | None = None
@@ -138,7 +144,16 @@ class DiskCorpus:
         """Read the groups selected by a slice, a mask or an array of indices into memory."""
         ranges = list(_row_ranges(rows, self.n_groups))
         contexts = {name: column.read(*ranges) for name, column in self._columns.items()}
-        return self._empty._with(self._words.read(*ranges), contexts, self._group_names(*ranges))
+        part = self._empty._with(self._words.read(*ranges), contexts, self._group_names(*ranges))
+        part.levels = self._read_levels(*ranges)
+        return part
+
+    def _read_levels(self, *ranges: RowRange) -> tuple[Level, ...]:
+        return self._above.read(*ranges) if self._above else ()
+
+    def parents(self) -> Int32s:
+        """Return the unit of every group at the lowest level above groups, -1 for none: int32."""
+        return self._read_levels((0, self.n_groups))[0].parent_of_child
 
     def lengths(self, first: int, last: int) -> Int64s:
         """Return the number of tokens of the groups ``first:last``, int64."""
@@ -159,18 +174,22 @@ class DiskCorpus:
     def describe(self) -> str:
         """Return one line for the content and one per context; see `Corpus.describe`."""
         contexts = [column.describe(self.n_groups) for column in self._columns.values()]
-        return "\n".join([size_line(self), *contexts, *self._words.notes])
+        levels = describe_levels(self._read_levels((0, self.n_groups)))
+        return "\n".join([size_line(self), *contexts, *levels, *self._words.notes])
 
     def fingerprint(self) -> str:
         """Return the SHA-256 that the corpus would have in memory; see `Corpus.fingerprint`."""
         if self._fingerprint is None:
-            columns = self._columns.values()
-            blocks = range(0, self.n_groups, _NAMES_PER_BLOCK)
+            columns = [(column.reference, column.values) for column in self._columns.values()]
+            starts = range(0, self.n_groups, _NAMES_PER_BLOCK)
+            ends = (min(j + _NAMES_PER_BLOCK, self.n_groups) for j in starts)
+            blocks = map(self._group_names, zip(starts, ends, strict=True))
+            above = level_parts(self._read_levels((0, self.n_groups)))
             self._fingerprint = fingerprint(
-                [self._words.rows],
+                [self._words.rows, *above.parents],
                 self.vocabulary,
-                ((column.reference, column.values) for column in columns),
-                (self._group_names((j, min(j + _NAMES_PER_BLOCK, self.n_groups))) for j in blocks),
+                [*columns, *above.columns],
+                chain(blocks, above.names),
             )
         return self._fingerprint
 
@@ -249,6 +268,11 @@ class ParquetFolder:
         Columns that are contexts; "all" means every remaining column.
     bags : dict from column to separator, optional
         Contexts whose strings contain several categories; see `Corpus.from_frame`.
+    levels : str or list of str, optional
+        Columns that name the unit of each group, such as its country, the lowest level first; see
+        `Corpus.from_frame`. The units of all levels must fit into memory.
+    level_contexts : dict from str to data frame, optional
+        Contexts of the units of each level, with a row per unit.
     group_names : str, optional
         The column of group names; by default "0", "1", ...
     vocabulary : sequence of str, optional
@@ -287,6 +311,8 @@ class ParquetFolder:
         contexts: Sequence[str] | str | None = "all",
         *,
         bags: Mapping[str, str | None] | Sequence[str] | None = None,
+        levels: Sequence[str] | str | None = None,
+        level_contexts: Mapping[str, Any] | None = None,
         group_names: str | None = None,
         vocabulary: Sequence[str] | None = None,
         memory: str | float = "2GB",
@@ -297,6 +323,7 @@ class ParquetFolder:
         with input_errors(message, TypeError):
             self.path = Path(path)
         self.text, self.contexts, self.bags = text, contexts, bags
+        self.levels, self.level_contexts = levels, level_contexts
         self.group_names, self.vocabulary = group_names, vocabulary
         self.words_of_codes = vocabulary  # `counted_in` does not change it
         self.memory = parse_bytes(memory)

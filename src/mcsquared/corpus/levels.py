@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,6 +115,24 @@ def describe_levels(levels: Sequence[Level]) -> list[str]:
     return [level.describe(of) for level, of in zip(levels, children, strict=False)]
 
 
+class LevelParts(NamedTuple):
+    """What the fingerprint of a corpus contains of its levels."""
+
+    parents: list[Int32s]
+    columns: list[tuple[Column, Any]]
+    names: list[NDArray[np.object_]]
+
+
+def level_parts(levels: Sequence[Level]) -> LevelParts:
+    """Return parents, contexts and names of the units of all levels."""
+    contexts = [column for level in levels for column in level.contexts.values()]
+    return LevelParts(
+        [level.parent_of_child for level in levels],
+        [(column, column.values) for column in contexts],
+        [level.unit_names for level in levels],
+    )
+
+
 def take_groups(levels: Sequence[Level], groups: Int64s) -> tuple[Level, ...]:
     """Return the levels of selected groups; units and levels without any are dropped."""
     kept, children = [], groups
@@ -136,7 +154,11 @@ def _renumbered(parents: Int32s, units: Int64s, n_units: int) -> Int32s:
 
 
 def levels_of_table(
-    table: Table, levels: Any, level_contexts: Any, columns: dict[str, Column]
+    table: Table,
+    levels: Any,
+    level_contexts: Any,
+    columns: dict[str, Column],
+    others: Iterable[str] = (),
 ) -> tuple[tuple[Level, ...], dict[str, Column], list[str]]:
     """Return the levels of a table, the contexts left to the groups, and notes.
 
@@ -147,16 +169,17 @@ def levels_of_table(
     level_contexts : dict from str to data frame, optional
     columns : dict from str to Column
         Contexts of the groups. Those that are constant within all units of a level move there.
+    others : iterable of str
+        Further contexts of the groups, whose names no level may use.
     """
     names = name_list(levels, "levels")
-    given = _given_contexts(level_contexts, names, columns)
+    given = _given_contexts(level_contexts, names, [*columns, *others])
     notes: list[str] = []
     parents_of: list[Int32s] = []
     units_of: list[list[str]] = []
     child_of_row = np.arange(table.n_rows, dtype=np.int32)
     for number, name in enumerate(names):
-        if name in columns:
-            raise InputError(f"levels and contexts must not share a column, got {name!r} in both")
+        check_level_name(name, columns)
         unit_of_row, units = _units(table, name)
         lower = (names[number - 1], units_of[-1]) if number else ("group", [])
         parents_of.append(_parents(child_of_row, unit_of_row, (name, units), lower))
@@ -185,6 +208,12 @@ def levels_of_table(
         matched = _matched(given[name], name, units, notes) if name in given else {}
         found.append(Level(name, object_array(units), moved_here | matched, parents))
     return tuple(found), contexts_of[0], notes
+
+
+def check_level_name(name: str, contexts: Container[str]) -> None:
+    """Raise `InputError` if a column is both a level and a context."""
+    if name in contexts:
+        raise InputError(f"levels and contexts must not share a column, got {name!r} in both")
 
 
 def _units(table: Table, name: str) -> tuple[Int32s, list[str]]:
@@ -225,7 +254,7 @@ def _parents(
 
 
 def _given_contexts(
-    level_contexts: Any, names: list[str], columns: Mapping[str, Column]
+    level_contexts: Any, names: list[str], columns: Iterable[str]
 ) -> dict[str, Table]:
     """Return the frames of contexts of the levels as tables."""
     if level_contexts is None:

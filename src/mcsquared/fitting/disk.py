@@ -143,6 +143,10 @@ def _select_clusters(draw: ParameterDraw, clusters: Integers) -> ParameterDraw:
     topics_in_cluster = draw.topics_in_cluster[clusters]
     topics = np.unique(topics_in_cluster.indices)
     tables, dropped = draw.tables_in_cluster, np.delete(draw.topic_weights, topics)
+    levels = list(draw.levels)
+    if levels:
+        of_clusters = levels[0].children[:, clusters], levels[0].draws_below[clusters]
+        levels[0] = replace(levels[0], children=of_clusters[0], draws_below=of_clusters[1])
     return replace(
         draw,
         topics_in_cluster=topics_in_cluster[:, topics],
@@ -150,6 +154,7 @@ def _select_clusters(draw: ParameterDraw, clusters: Integers) -> ParameterDraw:
         content_statistics=draw.content_statistics[topics],
         topic_weights=draw.topic_weights[topics],
         unused_weight=draw.unused_weight + float(dropped.sum()),
+        levels=tuple(levels),
     )
 
 

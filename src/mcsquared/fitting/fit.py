@@ -186,7 +186,9 @@ class Fit(RunSettings):
             return observations
         device = "cpu" if self.backend else self.device  # the workers have their own devices
         check_blocked_on_cpu(self.sampler, device, "a corpus larger than memory")
-        return observe(corpus, self.priors)
+        observations = observe(corpus, self.priors)
+        check_levels(observations, self.sampler, device)
+        return observations
 
     def _make_backend(self, observations: Observations) -> Callable[[ThreadPool], Backend] | None:
         """Return a function that creates the backend of a chain, or None for the default."""

@@ -138,6 +138,11 @@ class Observations:
         return len(self.group_start) - 1
 
     @property
+    def parents_of_all(self) -> Int32s:
+        """Unit of each group one level above, also if the groups are on disk."""
+        return self.parent_of_group
+
+    @property
     def n_tokens(self) -> int:
         """Number of tokens of all groups."""
         return int(self.group_start[-1])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mcsquared.arrays import Int64s, Integers
+from mcsquared.arrays import Int32s, Int64s, Integers
 from mcsquared.corpus.content import row_offsets
 from mcsquared.errors import InputError
 from mcsquared.observations import Observations, observe, with_chunks
@@ -56,6 +56,11 @@ class DiskObservations(Observations):
     def n_tokens(self) -> int:
         """Number of tokens of all groups."""
         return self.source.n_tokens
+
+    @property
+    def parents_of_all(self) -> Int32s:
+        """Unit of each group one level above, read from disk."""
+        return self.source.parents()
 
     @cached_property
     def layout(self) -> Layout:

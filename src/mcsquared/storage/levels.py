@@ -35,8 +35,17 @@ def pack_levels(state: State) -> Tensors:
     return tensors
 
 
-def unpack_levels(state: State, reader: Reader, observations: Observations, priors: Priors) -> None:
-    """Set the levels of a state from the tensors of `pack_levels`, validated."""
+def unpack_levels(
+    state: State,
+    reader: Reader,
+    observations: Observations,
+    priors: Priors,
+    cluster_of_group: Int32s,
+) -> None:
+    """Set the levels of a state from the tensors of `pack_levels`, validated.
+
+    ``cluster_of_group`` are the clusters of all groups, also if the corpus is on disk.
+    """
     n_below = len(state.counts.groups_in_cluster)
     for i, (units, prior) in enumerate(
         zip(observations.levels, priors.levels.values(), strict=True)
@@ -63,7 +72,7 @@ def unpack_levels(state: State, reader: Reader, observations: Observations, prio
         )
         state.levels.append(level)
         n_below = int(n_slots)
-    count_children(state, observations)
+    count_children(state, observations, cluster_of_group)
     for level in state.levels:
         _check_tables(level.children, level.orphans, level.tables_below)
 
@@ -119,8 +128,8 @@ def unpack_type_draws(
         draws = reader.array(f"{name}.draws_below", np.int64, (n_below,), 1, MAX_COUNT)
         alpha, v = reader.array(f"{name}.concentrations", np.float64, (2,), 0.0).tolist()
         _check_concentrations(alpha, v)
-        if not len(children) or not children.any(axis=1).all():
-            raise ModelFileError(f"the array '{name}.children' has a type without children")
+        if not len(children):
+            raise ModelFileError(f"the array '{name}.children' must have at least one type")
         shapes = unpack_shapes(reader, f"{name}.shapes", n_learned_categories(prior))
         found.append(TypeDraw(children, draws, alpha, v, shapes))
         n_below = len(children)

@@ -95,6 +95,7 @@ def unpack_state(
     )
     cluster = reader.array(names[0], np.int32, (observations.n_groups,), 0, n_clusters - 1)
     topic = reader.array(names[1], dtype, (n_labels,), 0, n_topics - 1)
+    all_clusters = cluster
     if isinstance(observations, DiskObservations):
         counts = _counts_on_disk(reader, observations, cluster, n_clusters, n_topics)
         cluster, topic = cluster[observations.sample], topic[:0]
@@ -122,7 +123,7 @@ def unpack_state(
     if weights[state.counts.tokens_in_topic == 0].any():
         raise ValueError("a topic without tokens has a positive weight")
     _set_float_sums(state, reader, observations)
-    unpack_levels(state, reader, observations, priors)
+    unpack_levels(state, reader, observations, priors, all_clusters)
     return state
 
 

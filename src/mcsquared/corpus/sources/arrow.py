@@ -14,7 +14,7 @@ from pyarrow import types
 from mcsquared.arrays import Floats, Int64s
 from mcsquared.corpus.columns.builder import Batch, kept_lengths, split_batch, vector_batch
 from mcsquared.corpus.columns.infer import bag_batch, batch_from
-from mcsquared.corpus.columns.values import category_label
+from mcsquared.corpus.columns.values import category_label, is_missing
 from mcsquared.corpus.content import MAX_COUNT
 from mcsquared.errors import InputError
 
@@ -105,6 +105,14 @@ def _counts(numbers: Any) -> Int64s:
     if len(invalid):
         raise InputError(f"must contain integer counts from 0 to {MAX_COUNT}, got {invalid[0]}")
     return counts.astype(np.int64)
+
+
+def unit_names(array: Any) -> Any:
+    """Return the names of units as strings; numbers are written as `category_label` does."""
+    if is_text(array.type):
+        return array
+    labels = [None if is_missing(value) else category_label(value) for value in array.to_pylist()]
+    return pa.array(labels, pa.string())
 
 
 def context_batch(array: Any, is_bag: bool = False, separator: Any = None) -> Batch:

@@ -12,6 +12,8 @@ from pyarrow import parquet, types
 from mcsquared.corpus.buffers import MemoryBudget, RowsBuffer, Storage
 from mcsquared.corpus.columns.builder import ColumnBuilder
 from mcsquared.corpus.disk import DiskCorpus, ParquetFolder
+from mcsquared.corpus.disk_levels import DiskLevels
+from mcsquared.corpus.levels import check_level_name
 from mcsquared.corpus.sources import arrow
 from mcsquared.corpus.sources.files import check_unique, parquet_errors
 from mcsquared.corpus.sources.frames import Table, bag_separators, name_list
@@ -41,6 +43,8 @@ class ColumnMapping:
     separators : dict from str to str or None
         Separators of contexts whose strings are split; None if not given.
     group_names : str or None
+    levels : list of str
+        Columns that name the unit of each group, the lowest level first.
     content_form : str
         "texts", "lists" of words, or "counts" of words.
     """
@@ -50,6 +54,7 @@ class ColumnMapping:
     contexts: list[str]
     separators: dict[str, str | None]
     group_names: str | None
+    levels: list[str]
     content_form: str = ""
 
     @property
@@ -62,6 +67,7 @@ class ColumnMapping:
         """Pairs of a column and the argument that names it."""
         named = [(name, "text") for name in self.text]
         named += [(name, "contexts") for name in self.contexts]
+        named += [(name, "levels") for name in self.levels]
         return [*named, *([(self.group_names, "group_names")] if self.group_names else [])]
 
 
@@ -97,12 +103,16 @@ def _first_mapping(folder: ParquetFolder, files: list[Path], schema: Any) -> Col
     content, names = _content_columns(schema, files[0], folder.text), folder.group_names
     if names is not None and not isinstance(names, str):
         raise InputError(f"group_names must be the name of a column, got {type(names).__name__}")
+    levels = name_list(folder.levels, "levels")
     contexts = (
-        _remaining(schema, [*content, names])
+        _remaining(schema, [*content, *levels, names])
         if _is_all(folder.contexts)
         else name_list(folder.contexts, "contexts")
     )
-    return ColumnMapping(files, content, contexts, bag_separators(folder.bags, contexts), names)
+    for name in levels:
+        check_level_name(name, contexts)
+    separators = bag_separators(folder.bags, contexts)
+    return ColumnMapping(files, content, contexts, separators, names, levels)
 
 
 def _is_all(contexts: Any) -> bool:
@@ -283,6 +293,10 @@ def read_folder(folder: ParquetFolder, mapping: ColumnMapping, scratch: Path) ->
         name: ColumnBuilder(name, storage, f"context {number}")
         for number, name in enumerate(mapping.contexts)
     }
+    levels = [
+        ColumnBuilder(name, storage, f"level {number}")
+        for number, name in enumerate(mapping.levels)
+    ]
     names = None
     if mapping.group_names is not None:
         names = RowsBuffer(storage, "names", has_counts=False, dtype="uint8")
@@ -292,10 +306,16 @@ def read_folder(folder: ParquetFolder, mapping: ColumnMapping, scratch: Path) ->
             _add_content(words, mapping, batch, path)
             for name, builder in contexts.items():
                 _add_context(builder, mapping, name, batch.column(name), path)
+            for name, builder in zip(mapping.levels, levels, strict=True):
+                _add_context(builder, mapping, name, arrow.unit_names(batch.column(name)), path)
             if names is not None:
                 names.append(*arrow.utf8_names(batch.column(mapping.group_names)))
     columns = {name: builder.finish() for name, builder in contexts.items()}
-    return DiskCorpus(scratch, folder.memory, words.finish(), columns, names)
+    above = None
+    if levels:
+        units = [builder.finish() for builder in levels]
+        above = DiskLevels.from_columns(units, folder.level_contexts, columns)
+    return DiskCorpus(scratch, folder.memory, words.finish(), columns, names, above)
 
 
 def _add_content(words: WordsBuilder, mapping: ColumnMapping, batch: Any, path: Path) -> None:

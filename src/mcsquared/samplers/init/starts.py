@@ -141,9 +141,10 @@ def start_blocked(
     state = blocked_state(groups, priors, clusters, topics, rng)
     state.effects = start_effects(priors, len(state.topic_weights))
     if sample is None:
-        start_levels(state, observations, priors, key)
+        start_levels(state, groups, priors, key)
         return state
     if isinstance(observations, DiskObservations):
+        start_levels(state, groups, priors, key)
         state.cluster_of_group, state.topic_of_token = np.zeros(0, np.int32), np.zeros(0, np.uint16)
     else:
         extension = StartExtension(state, observations, priors, key)
