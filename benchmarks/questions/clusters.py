@@ -149,10 +149,18 @@ def run_related(settings: Settings) -> Result:
     scenes = scenes_for(settings)
     if scenes is None:
         raise Unavailable("labelme8.npz was not found")
-    rows: list[tuple[Cell, ...]] = []
-    for model in (MGCTM, MLC_HDP, KMEANS):
-        fits = [_fit_related(model, seed, settings) for seed in range(settings.related_seeds)]
-        rows.append((model, *(mean(map(float, column)) for column in zip(*fits, strict=True))))
+    calls = [
+        (model, seed, settings)
+        for model in (MGCTM, MLC_HDP, KMEANS)
+        for seed in range(settings.related_seeds)
+    ]
+    found: dict[str, list[tuple[float, ...]]] = {}
+    for (model, *_), fit in zip(calls, run_parallel(_fit_related, calls), strict=True):
+        found.setdefault(model, []).append(fit)
+    rows: list[tuple[Cell, ...]] = [
+        (model, *(mean(map(float, column)) for column in zip(*fits, strict=True)))
+        for model, fits in found.items()
+    ]
     return Result(
         "Related models: clusters of labelme8 against its eight scenes, content alone",
         ("model", "NMI", "purity", "clusters", "CPU-s"),
