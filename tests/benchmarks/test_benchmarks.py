@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks import engines
-from benchmarks.contenders import Collapsed, start_installed
+from benchmarks import engines, profile
+from benchmarks.contenders import BlockedFinite, Collapsed, start_installed
 from benchmarks.contenders.collapsed import TOKEN_STEP
 from benchmarks.corpora import share_of, simulated_corpus
 from benchmarks.engines import TimedFit
@@ -91,6 +91,14 @@ def test_more_threads_that_are_slower_miss_a_target() -> None:
     gain[16] = 7.1
     assert all(t.met for t in threads.targets_of("NIPS", engines.INFINITE, "NIPS", gain))
     assert len(threads.targets_of("NIPS", engines.FINITE, "NIPS", {1: 1.0, 2: 1.9})) == 1
+
+
+def test_a_profile_has_every_step_for_every_number_of_threads() -> None:
+    chain = BlockedFinite(simulated_corpus(0.02), TINY)
+    found = profile.profile(chain, [1, 2], n_dropped=1, n_sweeps=2)
+    steps = {step.__name__ for step in chain.sampler.steps} | {profile.WHOLE}
+    assert set(found[1]) == set(found[2]) == steps
+    assert all(len(each) == 2 for by_step in found.values() for each in by_step.values())
 
 
 def test_a_share_of_the_groups_keeps_their_order() -> None:
