@@ -24,7 +24,7 @@ from mcsquared.storage.states import pack_draw, pack_state, unpack_draw, unpack_
 KIND = "checkpoint"
 SECONDS_BETWEEN_WRITES = 20.0
 LABELS = "labels."  # prefix of the labels of a corpus on disk, which may not fit into memory
-FILES = [(name, dtype.type) for name, dtype in LABEL_DTYPES.items()]
+LABEL_TYPES = [(name, dtype.type) for name, dtype in LABEL_DTYPES.items()]
 INTEGER_COLUMNS = ("sweep", "chain", "n_clusters", "n_topics")  # of the trace
 
 
@@ -222,7 +222,7 @@ def _restore_labels(
     sample = reader.array(f"{LABELS}sample", np.int64, (len(observations.sample),))
     if len(draws) % n_groups or not np.array_equal(sample, observations.sample):
         raise ValueError("its draws are not those of this corpus")
-    labels = {name: reader.array(f"{LABELS}{name}", dtype, (None,)) for name, dtype in FILES}
+    labels = {name: reader.array(f"{LABELS}{name}", dtype, (None,)) for name, dtype in LABEL_TYPES}
     write_label_files(observations.source.folder, run.chain, labels)
     run.row_of_draw = rows.tolist()
     return [draws[row * n_groups : (row + 1) * n_groups] for row in run.row_of_draw]

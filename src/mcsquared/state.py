@@ -99,6 +99,13 @@ class LevelState:
         """Number of units of every type slot."""
         return np.bincount(self.type_of_unit, minlength=self.n_slots)
 
+    def count_children(self, parent: Int32s, slot: Int32s, n_slots_below: int) -> None:
+        """Count the children, given the unit (-1: none) and the slot of each."""
+        row = np.append(self.type_of_unit, self.n_slots)[parent]
+        children = np.zeros((self.n_slots + 1, n_slots_below), np.int32)
+        np.add.at(children, (row, slot), 1)
+        self.children, self.orphans = children[:-1], children[-1]
+
     def add_type_slots(self, extra: int) -> None:
         """Add empty type slots."""
         self.children = np.pad(self.children, ((0, extra), (0, 0)))
@@ -283,10 +290,7 @@ def count_units(state: State, levels: tuple[Units, ...]) -> None:
     """Count the units of every level as children of the level above."""
     for number, units in enumerate(levels[:-1]):
         below, level = state.levels[number], state.levels[number + 1]
-        children = np.zeros((level.n_slots + 1, below.n_slots), np.int32)
-        row = np.append(level.type_of_unit, level.n_slots)[units.parent]
-        np.add.at(children, (row, below.type_of_unit), 1)
-        level.children, level.orphans = children[:-1], children[-1]
+        level.count_children(units.parent, below.type_of_unit, below.n_slots)
 
 
 def count_children(
@@ -299,9 +303,6 @@ def count_children(
     if not state.levels:
         return
     clusters = state.cluster_of_group if cluster_of_group is None else cluster_of_group
-    first = state.levels[0]
-    rows = np.append(first.type_of_unit, first.n_slots)[observations.parents_of_all]
-    children = np.zeros((first.n_slots + 1, len(state.counts.groups_in_cluster)), np.int32)
-    np.add.at(children, (rows, clusters), 1)
-    first.children, first.orphans = children[:-1], children[-1]
+    n_cluster_slots = len(state.counts.groups_in_cluster)
+    state.levels[0].count_children(observations.parents_of_all, clusters, n_cluster_slots)
     count_units(state, observations.levels)

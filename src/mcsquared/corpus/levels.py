@@ -202,11 +202,11 @@ def levels_of_table(
     ]
     contexts_of.append(columns)
     found = []
-    for name, parents, units, moved_here in zip(
+    for name, parents, units, unit_contexts in zip(
         names, parents_of, units_of, contexts_of[1:], strict=True
     ):
         matched = _matched(given[name], name, units, notes) if name in given else {}
-        found.append(Level(name, object_array(units), moved_here | matched, parents))
+        found.append(Level(name, object_array(units), unit_contexts | matched, parents))
     return tuple(found), contexts_of[0], notes
 
 
