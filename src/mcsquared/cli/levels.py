@@ -62,11 +62,8 @@ def families_of_contexts(
         of_units = [c for name, table in tables.items() for c in table.columns if c != name]
         return dict.fromkeys(of_units, "auto") | declared
     columns = all_contexts(corpus)
-    above = [name for name in columns if name not in corpus.contexts]
-    used = [name for name in declared if name in columns]
-    used += [name for name in above if name not in declared]
-    return {
-        name: declared.get(name, "auto")
-        for name in used
-        if name in declared or not columns[name].is_distinct
-    }
+    used = {name: family for name, family in declared.items() if name in columns}
+    for name, column in columns.items():
+        if name not in corpus.contexts and name not in declared and not column.is_distinct:
+            used[name] = "auto"
+    return used

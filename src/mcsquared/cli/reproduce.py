@@ -41,8 +41,7 @@ class Options:
 
 def run(names: list[str], options: Options) -> None:
     """Run experiments one after another; an experiment that cannot run does not stop the others."""
-    all_names = experiments().NAMES
-    chosen = list(all_names) if "all" in names else names
+    chosen = list(experiments().NAMES) if "all" in names else names
     for name in chosen:
         experiments().find(name)  # raises an error for an unknown name
     done: list[str] = []

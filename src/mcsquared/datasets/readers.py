@@ -216,7 +216,7 @@ def load_schools(folder: Folder = None) -> DataSet:
     try:
         with path.open(encoding="utf-8", newline="") as opened:
             pupils = list(csv.DictReader(opened))
-        schools = sorted({pupil["school"] for pupil in pupils}, key=lambda school: int(school))
+        schools = sorted({pupil["school"] for pupil in pupils}, key=int)
         pupils_of_school = [[pupil for pupil in pupils if pupil["school"] == s] for s in schools]
         scores = [
             np.array([[float(p["normexam"]), float(p["standLRT"])] for p in school])

@@ -19,21 +19,7 @@ from mcsquared.errors import InputError
 
 EXCLUDED = {"test", "tests", "idle_test", "site-packages", "dist-packages", "_bundled"}
 MIN_WORDS = 20  # per file
-_CONTRACTIONS = [
-    "don",
-    "doesn",
-    "isn",
-    "aren",
-    "won",
-    "can",
-    "couldn",
-    "shouldn",
-    "wouldn",
-    "didn",
-    "ve",
-    "ll",
-    "re",
-]
+_CONTRACTIONS = "don doesn isn aren won can couldn shouldn wouldn didn ve ll re"
 # Splits hyper_text, HyperText and HYPERText into the same two words.
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 # Strings are matched as well, so that a # inside one does not start a comment.
@@ -92,7 +78,7 @@ def standard_library(folder: str | Path | None = None) -> Corpus:
         },
         group_names=[module.name for module in modules],
         token_pattern=r"\S+",
-        stop_words=None if few else [*function_words("english"), *_CONTRACTIONS],
+        stop_words=None if few else [*function_words("english"), *_CONTRACTIONS.split()],
         min_df=1 if few else 5,
         max_df=1.0 if few else 0.25,
     )

@@ -159,24 +159,20 @@ class Fit(RunSettings):
         self, runs: list[ChainRun], runner: Runner, stopped: StopReason | None
     ) -> list[str]:
         """Return notes on time and convergence; warn of a run that has not converged."""
-        notes = []
-        if stopped == "out of time" and not self.schedule.is_staged:
+        if self.schedule.is_staged:
+            assessment = assess_chains(runs)
+            note, converged = assessment.summary(runner.n_parallel), assessment.converged
+        elif stopped == "out of time":
             done = min(run.sweeps_done for run in runs)
-            note = (
-                f"max_seconds={self.max_seconds:g} ended the run after {done} "
-                f"{self._of_all_sweeps()}"
-            )
+            sweeps, converged = self._of_all_sweeps(), False
+            note = f"max_seconds={self.max_seconds:g} ended the run after {done} {sweeps}"
             if done <= self.schedule.burn_in_of(done):
                 note += ", before the end of the burn-in: the posterior has only the last draw"
-            notes.append(note)
-            warnings.warn(notes[-1], ConvergenceWarning, stacklevel=7)
-        if not self.schedule.is_staged:
-            return notes
-        assessment = assess_chains(runs)
-        notes.append(assessment.summary(runner.n_parallel))
-        if not assessment.converged:
-            warnings.warn(notes[-1], ConvergenceWarning, stacklevel=7)
-        return notes
+        else:
+            return []
+        if not converged:
+            warnings.warn(note, ConvergenceWarning, stacklevel=7)
+        return [note]
 
     def _observe(self, corpus: Corpus) -> Observations:
         if corpus.source is None:
