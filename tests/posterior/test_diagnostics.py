@@ -69,6 +69,11 @@ def test_a_constant_or_a_tiny_series_gives_no_number():
         assert np.isnan(tail_sample_size(chains))
 
 
+def test_chains_that_are_stuck_at_different_values_have_an_infinite_rhat():
+    chains = np.repeat(np.random.default_rng(0).normal(size=(3, 1)), 107, axis=1)
+    assert split_rhat(chains) == np.inf
+
+
 def test_the_table_excludes_burn_in_and_an_infinite_lam():
     trace = make_trace(np.random.default_rng(0), 12)
     trace.loc[~trace["kept"] & (trace["sweep"] <= 20), "alpha"] = 1e9

@@ -154,10 +154,10 @@ def _normal_scores(chains: Floats) -> Floats:
 
 def _rhat(chains: Floats) -> float:
     n_draws = chains.shape[1]
+    if not np.ptp(chains, axis=1).any():  # not the variance, which rounding makes positive
+        return float("inf") if np.ptp(chains) else float("nan")
     within = chains.var(axis=1, ddof=1).mean()
     between = chains.mean(axis=1).var(ddof=1)
-    if within == 0.0:
-        return float("inf") if between > 0 else float("nan")
     return float(np.sqrt((n_draws - 1) / n_draws + between / within))
 
 

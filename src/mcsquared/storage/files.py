@@ -359,7 +359,7 @@ def pack_strings(name: str, strings: Iterable[str]) -> Tensors:
     return {f"{name}.bytes": np.frombuffer(b"".join(encoded), np.uint8), f"{name}.ends": ends}
 
 
-def pack_csr(name: str, matrix: sparse.csr_matrix) -> Tensors:
+def pack_csr(name: str, matrix: sparse.csr_matrix | NDArray[Any]) -> Tensors:
     """Return a matrix of counts as the three arrays of a CSR matrix, sorted and without zeros."""
     matrix = sparse.csr_matrix(matrix, dtype=np.int64, copy=True)
     matrix.sum_duplicates()

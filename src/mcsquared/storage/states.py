@@ -51,16 +51,16 @@ def pack_state(state: State, on_disk: bool = False) -> tuple[Tensors, dict[str, 
     }
     tensors |= pack_levels(state)
     if state.tables_in_cluster is not None:
-        tensors |= pack_csr("tables_in_cluster", sparse.csr_matrix(state.tables_in_cluster))
+        tensors |= pack_csr("tables_in_cluster", state.tables_in_cluster)
     if state.effects is not None:
         effects = state.effects
         tables, values = sparse.csr_matrix(effects.tables), (effects.weights, effects.v)
         tensors |= _pack_effects("effects", EffectParameters(tables, *map(np.copy, values)))
     if on_disk:
-        tensors |= pack_csr("category_counts", sparse.csr_matrix(counts.category_counts))
+        tensors |= pack_csr("category_counts", counts.category_counts)
     if on_disk or len(state.topic_of_token) != counts.tokens_in_topic.sum():
-        tensors |= pack_csr("topics_in_cluster", sparse.csr_matrix(counts.topics_in_cluster))
-        tensors |= pack_csr("words_in_topic", sparse.csr_matrix(counts.words_in_topic))
+        tensors |= pack_csr("topics_in_cluster", counts.topics_in_cluster)
+        tensors |= pack_csr("words_in_topic", counts.words_in_topic)
     meta = {"sweep": state.sweep, "cluster_slots": len(counts.groups_in_cluster)}
     return tensors, meta
 
