@@ -43,7 +43,7 @@ def run(where, folder, first, n_kills, report=print):
         number += 1
         inside = folder / f"{where}-{number}"
         (inside / "scratch").mkdir(parents=True)
-        settings = KINDS[sampling] | {"n_sweeps": 120 if where == "memory" else 40, "n_jobs": 2}
+        settings = KINDS[sampling] | {"n_sweeps": 60 if where == "memory" else 40, "n_jobs": 2}
         source = make_corpus(name) if where == "memory" else on_disk(make_corpus(name), inside)
         whole = make_model(n_chains).set_params(**settings).fit(source).posterior_
         resumed = make_model(n_chains, checkpoint=inside / "run").set_params(**settings)
