@@ -23,6 +23,8 @@ _CONTRACTIONS = "don doesn isn aren won can couldn shouldn wouldn didn ve ll re"
 # Splits hyper_text, HyperText and HYPERText into the same two words.
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 # Strings are matched as well, so that a # inside one does not start a comment.
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+_NAMES = frozenset({"name", "asname", "module", "id", "attr", "arg"})  # fields of nodes
 _COMMENT = re.compile(
     r'"""(?:\\.|[^\\])*?"""|\'\'\'(?:\\.|[^\\])*?\'\'\''
     r'|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|#(?P<comment>[^\n]*)',
@@ -105,22 +107,22 @@ def _read(path: Path, name: str, is_package: bool) -> Module | None:
         text = source.decode(detect_encoding(io.BytesIO(source).readline)[0])
     except (OSError, SyntaxError, ValueError):
         return None
+    nodes = list(ast.walk(tree))
     return Module(
         name=name,
-        words=[*_words_of_tree(tree), *_words_of_comments(text)],
-        imports=sorted(_imports(tree)),
+        words=[*_words_of_tree(nodes), *_words_of_comments(text)],
+        imports=sorted(_imports(nodes)),
         n_lines=text.count("\n") + 1,
         is_package=is_package,
     )
 
 
-def _words_of_tree(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+def _words_of_tree(nodes: list[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, _DOCUMENTED):
             yield from _split(ast.get_docstring(node, clean=False) or "")
-        for field in ("name", "asname", "module", "id", "attr", "arg"):
-            value = getattr(node, field, None)
-            if isinstance(value, str):
+        for field in _NAMES.intersection(node._fields):
+            if isinstance(value := getattr(node, field), str):
                 yield from _split(value)
 
 
@@ -137,10 +139,10 @@ def _split(text: str) -> Iterator[str]:
             yield word
 
 
-def _imports(tree: ast.AST) -> set[str]:
+def _imports(nodes: list[ast.AST]) -> set[str]:
     """Return the top-level modules imported anywhere in a file."""
     modules: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             modules.update(alias.name.split(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
