@@ -6,6 +6,7 @@ import pytest
 import mcsquared as mc2
 from mcsquared.report.page import report_data
 from tests.report.test_drive import WALK
+from tests.report.test_structure import WITHOUT_DOWNLOAD
 from tests.samplers.leveled_cases import two_levels_above
 
 
@@ -48,6 +49,14 @@ def test_units_are_found_by_search_and_by_the_list(page):
     assert page.place == "#/level0/units"
     page.type(".side input", "city 7")
     assert page.texts(".side .row .grow") == ["city 7"]
+
+
+def test_every_list_of_a_level_can_be_downloaded(page):
+    for address in (("level0", "types", 0), ("level0", "units", 2), ("level1", "units", 0)):
+        page.go(*address)
+        assert page.run(WITHOUT_DOWNLOAD) == []
+        assert page.all(".side .download")
+        assert page.all("article .download")
 
 
 def test_data_of_a_level_agree_with_its_posterior():

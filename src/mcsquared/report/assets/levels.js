@@ -20,7 +20,7 @@ function unitRow(level, u, note) {
 
 function unitList(level, found, label) {
   const list = virtualList({
-    rowHeight: 34, label, row: (u) => unitRow(level, u, percent(level.confidence[u] / 255)),
+    rowHeight: 34, label, header: ['unit', 'probability'], row: (u) => unitRow(level, u, percent(level.confidence[u] / 255)),
     open: (u) => { window.location.hash = levelAddress(level, 'units', u); },
   });
   list.element.style.height = `${Math.min(found.length, 10) * 34 + 2}px`;
@@ -67,7 +67,7 @@ function typeDetail(level, t) {
       card(capitalised(kindsOf(part)), `Share of its ${part.children}. Line: share of all ${part.children}.`,
         bars(shares.slice(0, 12).map(([k, share]) => ({ label: part.link(k), value: share, mark: part.size[k] / total, colour: part.colour(k), title: `${percent(share)} in this type, ${percent(part.size[k] / total)} overall` })))),
       level.contexts.map((context) => contextBlock(context, 'type', t, typeColour(t))),
-      h('section', { class: 'card' }, h('h3', {}, plural(units.length, 'unit')), h('p', { class: 'note' }, 'With the probability of sharing a type with the other units.'), unitList(level, units, `Units of type ${t}`))));
+      card(plural(units.length, 'unit'), 'With the probability of sharing a type with the other units.', unitList(level, units, `Units of type ${t}`))));
 }
 
 function unitDetail(level, u) {
@@ -83,13 +83,13 @@ function unitDetail(level, u) {
     h('header', { class: 'detail-head' }, h('h3', { class: 'big' }, level.names[u]),
       h('p', { class: 'note' }, part.count(level.n_children[u]), parentsOf(levels[level.number + 1], u))),
     columns(
-      h('section', { class: 'card' }, h('h3', {}, 'Type'), h('p', {}, typeLink(level, level.type[u])),
+      card('Type', null, h('p', {}, typeLink(level, level.type[u])),
         h('p', { class: 'note' }, meter(confidence, `confidence ${percent(confidence)}`), ` shares a type with another unit of this type with probability ${percent(confidence)}`),
         choices.length > 1 && [h('h4', {}, 'Probability of each type'), bars(choices.map(([t, share]) => ({ label: typeLink(level, t), value: share, colour: typeColour(t) })), { largest: 1 })]),
       level.contexts.length > 0 && card('Contexts', null, contextValues(level.contexts, u)),
       card(`${capitalised(part.children)} by ${part.kind.split(' ')[0]}`, null,
         bars(sorted.map(([k, found]) => ({ label: part.link(k), value: found.length / n, text: formatInteger(found.length), colour: part.colour(k) })))),
-      sorted.map(([k, found]) => h('section', { class: 'card' }, h('h3', {}, part.link(k)), part.list(found, `${part.count(found.length)}, ${part.kind} ${k}`)))));
+      sorted.map(([k, found]) => card(part.link(k), null, part.list(found, `${part.count(found.length)}, ${part.kind} ${k}`)))));
 }
 
 function levelView(level, args) {
@@ -97,7 +97,7 @@ function levelView(level, args) {
   let kind = 'types';
   let chosen = null;
   const list = virtualList({
-    rowHeight: 44, label: level.name, current: () => chosen,
+    rowHeight: 44, label: level.name, header: ['name', 'size'], current: () => chosen,
     row: (i) => (kind === 'units' ? unitRow(level, i, part.count(level.n_children[i]))
       : h('a', { class: 'group-row', href: levelAddress(level, 'types', i) }, typeDot(i), h('span', { class: 'grow' }, typeName(level, i)), h('span', { class: 'soft' }, plural(level.types.size[i], 'unit')))),
     open: (i) => { window.location.hash = levelAddress(level, kind, i); },
@@ -113,7 +113,7 @@ function levelView(level, args) {
   const body = h('div', { class: 'detail' });
   const element = h('div', { class: 'view master' }, h('h2', { tabindex: '-1' }, title),
     h('p', { class: 'note' }, `${plural(level.n, 'unit')} of ${plural(level.types.n, 'type')}. A type is a mixture of ${kindsOf(part)}, shared by its units.`),
-    h('div', { class: 'split' }, h('div', { class: 'side' }, tabs, h('div', { class: 'toolbar' }, input), list.element), body));
+    h('div', { class: 'split' }, h('div', { class: 'side' }, tabs, h('div', { class: 'toolbar' }, input, downloadButtons(list.element, title)), list.element), body));
   const update = (next) => {
     const before = kind;
     kind = next[0] === 'units' ? 'units' : 'types';
