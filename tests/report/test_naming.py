@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mcsquared as mc2
-from mcsquared.posterior.names import _unique, cluster_names, topic_names
+from mcsquared.posterior.names import _majority_values, _unique, cluster_names, topic_names
 from tests.plots.test_clusters import bare_posterior
 from tests.posterior.models import make_posterior
 
@@ -103,6 +103,28 @@ def test_a_word_of_one_long_group_does_not_name_its_cluster(long_group):
     listed = posterior.cluster_content
     share = listed.n_groups / np.bincount(posterior.labels)[:, None]
     assert (share[listed.words >= 0] <= 1.0).all()
+
+
+def test_without_a_common_word_a_cluster_is_named_by_its_most_frequent_one():
+    posterior, corpus, _ = make_posterior(n_groups=60, noise=0.0, contexts=False)
+    rng = np.random.default_rng(0)
+    occurs = (rng.random((60, 12)) < np.linspace(0.1, 0.4, 12)).astype(int)
+    posterior.vocabulary = np.array(WORDS, dtype=object)
+    posterior.document_frequency = occurs.sum(axis=0)
+    posterior.tokens_per_group = occurs.sum(axis=1)
+    posterior.attach_content(mc2.Corpus(occurs, vocabulary=WORDS))
+    for k, name in enumerate(cluster_names(posterior)):
+        shares = occurs[posterior.labels == k].mean(axis=0)
+        named = [shares[WORDS.index(word)] for word in name.split(", ")]
+        assert max(named) == shares.max()
+
+
+def test_a_value_of_most_groups_names_a_cluster_without_a_common_word():
+    """Even if most groups of all clusters have it."""
+    counts = np.array([[20, 20], [20, 20]])
+    assert _majority_values(counts, np.array([30, 24]), ["usa", "uk"], 0.0) == [["usa"], ["usa"]]
+    assert _majority_values(counts, np.array([30, 24]), ["usa", "uk"], 1.2) == [[], []]
+    assert _majority_values(counts, np.array([50, 24]), ["usa", "uk"], 0.0) == [[], ["usa"]]
 
 
 def test_topic_shares_of_a_cluster_are_those_of_its_own_groups(long_group):

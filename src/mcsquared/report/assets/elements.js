@@ -108,7 +108,7 @@ function columns(...children) {
 
 function tile(label, value, note) {
   return h('div', { class: 'tile' },
-    h('div', { class: String(value).length > 8 ? 'tile-value long' : 'tile-value' }, value), h('div', { class: 'tile-label' }, label),
+    h('div', { class: String(value).length > 6 ? 'tile-value long' : 'tile-value' }, value), h('div', { class: 'tile-label' }, label),
     note && h('div', { class: 'tile-note' }, note));
 }
 
