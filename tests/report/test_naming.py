@@ -106,7 +106,7 @@ def test_a_word_of_one_long_group_does_not_name_its_cluster(long_group):
 
 
 def test_without_a_common_word_a_cluster_is_named_by_its_most_frequent_one():
-    posterior, corpus, _ = make_posterior(n_groups=60, noise=0.0, contexts=False)
+    posterior = make_posterior(n_groups=60, noise=0.0, contexts=False)[0]
     rng = np.random.default_rng(0)
     occurs = (rng.random((60, 12)) < np.linspace(0.1, 0.4, 12)).astype(int)
     posterior.vocabulary = np.array(WORDS, dtype=object)
