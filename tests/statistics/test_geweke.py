@@ -157,6 +157,8 @@ def test_the_joint_test_notices_the_printed_update_of_v(sampler, monkeypatch):
 
     right = concentrations.resample_concentration
     monkeypatch.setattr(concentrations, "resample_concentration", printed)
+    # The right draw of v that follows would hide the wrong one.
+    monkeypatch.setattr(concentrations, "resample_v_given_weights", lambda state, *_: state.v)
     design = make("words")
     z = scores(forward_draws(design, 2000, seed=1), chain_draws(design, 1000, 2, sampler))
     assert abs(z[names(design).index("log v")]) > 10

@@ -21,6 +21,7 @@ from mcsquared.samplers.steps.slots import add_empty_slots
 from mcsquared.samplers.steps.tables import draw_collapsed_tables
 from mcsquared.samplers.steps.topics import resample_topics_in_turn
 from mcsquared.samplers.steps.weights import draw_weights
+from mcsquared.samplers.steps.word_moves import move_topics_by_word
 from mcsquared.samplers.types import Sweep, Weights
 from mcsquared.state import count
 
@@ -78,7 +79,7 @@ def run_collapsed_moves(sweep: Sweep) -> None:
         rest = float(weights.topic_weights[~occupied].sum())
         state.log_unused[0] = math.log(max(rest, SMALLEST_WEIGHT))
     state.topic_weights = np.where(occupied, weights.topic_weights, 0.0)
-    for move in COLLAPSED_MOVES:
+    for move in (move_topics_by_word, *COLLAPSED_MOVES):
         move(collapsed)
     state.topic_of_token = np.zeros(0, np.uint16)
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mcsquared.checks import MAX_CONCENTRATION
 from mcsquared.gamma import Gamma
+from mcsquared.kernels.cpu.categories import sum_category_terms
 from mcsquared.kernels.cpu.counts import sum_log_rising_factorials
 from mcsquared.kernels.rng import Step
 from mcsquared.model.parameters import Concentration
@@ -23,6 +24,7 @@ from mcsquared.samplers.types import Key, Sweep
 from mcsquared.state import State
 
 MAX_LOG = math.log(MAX_CONCENTRATION)  # logarithms of concentrations are clipped to ± this
+SMALLEST_WEIGHT = 1e-300  # of a topic with tables
 MAX_ATTEMPTS = 1000  # about a hundred shrink the interval to a point
 
 
@@ -46,6 +48,7 @@ def _resample(sweep: Sweep, eta_from_weights: bool = False) -> None:
     if sweep.effect_tables is not None:
         tables_of_topic += sweep.effect_tables.sum(axis=0, dtype=np.int64)
     resample_root(state, tables_of_topic, priors, key, eta_from_weights)
+    state.v = resample_v_given_weights(state, priors.v, rng)
     n_draws, n_clusters = [sweep.observations.n_groups], [state.n_clusters]
     if state.levels:  # the groups of a unit draw their clusters from its type
         n_draws = [int(state.root_counts.sum())]
@@ -58,6 +61,31 @@ def resample_lam(sweep: Sweep) -> None:
     state, rng = sweep.state, sweep.key.generator(Step.LAM)
     n_tables, lengths = state.n_group_tables, sweep.observations.layout.lengths
     state.lam = resample_given_lengths(state.lam, sweep.priors.lam, *lengths, n_tables, rng)
+
+
+def resample_v_given_weights(state: State, prior: Concentration, rng: np.random.Generator) -> float:
+    """Draw v given ε, with the tables q_km of clusters integrated out.
+
+        p(v | O, ε)  ∝  p(v) Π_k Γ(v) / Γ(v + O_k) Π_m Γ(vε_m + O_km) / Γ(vε_m)
+
+    A slice sampler on log v, whose first interval is the whole range. Given q_km alone, v moves by
+    about one over the root of their number.
+    """
+    if not isinstance(prior, Gamma):
+        return float(prior)
+    cluster, topic = np.nonzero(state.tables)
+    count, totals = state.tables[cluster, topic], state.tables.sum(axis=1, dtype=np.int64)
+    lengths, multiplicity = np.unique(totals[totals > 0], return_counts=True)
+    base = np.maximum(state.topic_weights[topic], SMALLEST_WEIGHT)
+
+    def log_density(x: float) -> float:
+        value = sum_category_terms(math.exp(x), base, count)
+        value -= sum_log_rising_factorials(math.exp(x), lengths, multiplicity)
+        return value + prior.shape * x - prior.rate * math.exp(x)
+
+    x = min(max(math.log(state.v), -MAX_LOG), MAX_LOG)
+    level = log_density(x) + math.log(1.0 - rng.random())
+    return math.exp(shrink_slice(log_density, level, x, -MAX_LOG, MAX_LOG, rng))
 
 
 def resample_root(

@@ -107,10 +107,10 @@ def fitted_launch(sweep: Sweep, topic: Topic, rng: np.random.Generator) -> Launc
         parts /= parts.sum(axis=0)
         if changed < TOLERANCE * n_tokens:
             break
-    return Launch(likelihood, tables, _root_tables(v_weight * weight, tables), SEGMENT)
+    return Launch(likelihood, tables, root_tables(v_weight * weight, tables), SEGMENT)
 
 
-def _root_tables(prior: Floats, tables: Floats) -> Floats:
+def root_tables(prior: Floats, tables: Floats) -> Floats:
     """Return T* given v ε of both topics (2,) and O* (2, cluster slots): approximately expected."""
     prior = np.maximum(prior, SMALLEST)[:, None]
     root = np.minimum(tables, np.maximum(prior * np.log1p(tables / prior), 1.0)).sum(axis=1)
@@ -140,7 +140,7 @@ def launch_for_division(sweep: Sweep, topic: Topic, in_b: NDArray[np.uint8]) -> 
     for side in range(2):
         np.add.at(tables[side], topic.tokens.cluster, expected[side])
     v_weight = sweep.state.v * math.exp(topic.log_weight)
-    return Launch(np.ones((2, 1)), tables, _root_tables(v_weight * weight, tables), segment=1)
+    return Launch(np.ones((2, 1)), tables, root_tables(v_weight * weight, tables), segment=1)
 
 
 def log_ratio_of_words(sweep: Sweep, topic: Topic, division: Division, statistics: Floats) -> float:
