@@ -1,5 +1,7 @@
 """Concentrations and root weights follow their conditionals."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy import integrate, stats
@@ -12,6 +14,7 @@ from mcsquared.samplers.steps.concentrations import (
     resample_concentration,
     resample_eta_given_weights,
     resample_given_lengths,
+    resample_v_given_weights,
 )
 from mcsquared.samplers.steps.tables import draw_tables
 from mcsquared.samplers.types import Key
@@ -56,6 +59,27 @@ def test_a_concentration_follows_its_conditional(customers, tables, resample):
     for _ in range(6000):
         value = resample(value, PRIOR, customers, tables, rng)
         drawn.append(value)
+    batches = np.array(drawn).reshape(30, -1).mean(axis=1)
+    assert abs(batches.mean() - mean) < 4 * batches.std(ddof=1) / np.sqrt(30)
+    assert np.std(drawn) == pytest.approx(deviation, rel=0.1)
+
+
+def test_v_given_weights_follows_its_conditional():
+    """p(v | O, ε) ∝ v^(a-1) e^(-bv) Π_k Γ(v) / Γ(v + O_k) Π_m Γ(v ε_m + O_km) / Γ(v ε_m)."""
+    tables, weights = np.array([[3, 0, 9], [0, 0, 0], [1, 6, 2]]), np.array([0.2, 0.3, 0.4])
+
+    def log_density(v):
+        totals = tables.sum(axis=1)
+        ratio = (gammaln(v) - gammaln(v + totals)).sum()
+        ratio += (gammaln(v * weights + tables) - gammaln(v * weights)).sum()
+        return (PRIOR.shape - 1) * np.log(v) - PRIOR.rate * v + ratio
+
+    mean, deviation = moments(log_density)
+    rng, state = np.random.default_rng(1), SimpleNamespace(tables=tables, topic_weights=weights)
+    state.v, drawn = 1.0, []
+    for _ in range(6000):
+        state.v = resample_v_given_weights(state, PRIOR, rng)
+        drawn.append(state.v)
     batches = np.array(drawn).reshape(30, -1).mean(axis=1)
     assert abs(batches.mean() - mean) < 4 * batches.std(ddof=1) / np.sqrt(30)
     assert np.std(drawn) == pytest.approx(deviation, rel=0.1)
