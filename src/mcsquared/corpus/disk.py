@@ -85,6 +85,10 @@ class DiskCorpus:
     >>> disk.close()
     >>> disk.folder.exists()
     False
+    >>> papers.assign(venue=["A", "B", "A"]).to_parquet("folder/one.parquet")
+    >>> with mc2.ParquetFolder("folder", levels=["venue"]).open() as disk:
+    ...     disk.parents()
+    array([0, 1, 0], dtype=int32)
     """
 
     def __init__(

@@ -28,7 +28,9 @@ N_TRIALS = 10  # for each collapsed sweep; it must not depend on the number of t
 
 
 def move_topics_by_word(sweep: Sweep) -> None:
-    """Propose splits and merges, half of each."""
+    """Propose splits and merges, half of each, if there are tokens."""
+    if not sweep.observations.n_tokens:
+        return
     rng = sweep.key.generator(Step.TOPIC_MOVES)
     cluster = np.repeat(sweep.state.cluster_of_group, np.diff(sweep.observations.group_start))
     for _ in range(N_TRIALS):
