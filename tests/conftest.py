@@ -42,6 +42,13 @@ def all_threads(monkeypatch):
     monkeypatch.setattr("mcsquared.samplers.threads.THREAD_COST", NO_THREAD_COST)
 
 
+@pytest.fixture
+def short_launches(monkeypatch):
+    """Fewer calls of each worker or passes over the shards in every sweep."""
+    monkeypatch.setattr("mcsquared.samplers.steps.split_merge.MAX_SCANS", 2)
+    monkeypatch.setattr("mcsquared.samplers.steps.split_merge.NEWTON_STEPS", 1)
+
+
 def pytest_configure(config):
     # ArviZ leaves a file when it is first imported on a day, and fails where two processes do so at
     # once: before there are workers, this one does.

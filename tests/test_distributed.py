@@ -34,12 +34,10 @@ SCHEDULE |= {"random_state": 3, "progress": False}
 
 
 @pytest.fixture(autouse=True)
-def short_launches(monkeypatch):
-    """Fewer calls of each worker or passes over the shards in every sweep; a chain as a tree."""
+def chain_as_tree(monkeypatch, short_launches):
+    """A chain of workers as the tree, frequent checks."""
     monkeypatch.setattr(backend, "FAN_OUT", 1)
     monkeypatch.setattr(backend, "SECONDS_BETWEEN_CHECKS", 0.5)
-    monkeypatch.setattr("mcsquared.samplers.steps.split_merge.MAX_SCANS", 2)
-    monkeypatch.setattr("mcsquared.samplers.steps.split_merge.NEWTON_STEPS", 1)
 
 
 def client_of(**options):

@@ -12,18 +12,12 @@ from mcsquared.fitting import disk
 from tests.test_chain import assert_same_draws
 
 pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.usefixtures("short_launches")
 
 N_GROUPS = 150
 SCHEDULE = {"n_sweeps": 8, "burn_in": 4, "thin": 2, "random_state": 3, "progress": False}
 LEVELS = ["school", "district"]
 both = pytest.mark.parametrize("lam", [np.inf, mc2.Gamma(1, 0.1)], ids=["shared", "varying"])
-
-
-@pytest.fixture(autouse=True)
-def short_launches(monkeypatch):
-    """Fewer passes over the shards in every sweep."""
-    monkeypatch.setattr("mcsquared.samplers.steps.split_merge.MAX_SCANS", 2)
-    monkeypatch.setattr("mcsquared.samplers.steps.split_merge.NEWTON_STEPS", 1)
 
 
 @pytest.fixture(scope="module")
