@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 # from the speed-ups of NIPS (λ = ∞) with 8 and 16 threads.
 THREAD_COST = 100_000.0
 GUIDED = 2  # guided scheduling: a share is 1 / (2 n_threads) of the remaining chunks,
-FINEST = 256  # but at least 1 / 256 of all chunks
+MAX_SHARES = 256  # but at least 1 / 256 of all chunks
 
 
 class Workers(ThreadPoolExecutor):
@@ -44,30 +44,28 @@ class ThreadPool:
         self,
         n_chunks: int,
         run: Callable[[int, int], Any],
-        begin: int = 0,
-        n_parts: int | None = None,
+        first_chunk: int = 0,
+        even: bool = False,
         work: float = math.inf,
     ) -> list[Any]:
         """Call ``run(first, last)`` for shares of the chunks; return the results in chunk order.
 
         Parameters
         ----------
-        begin : int
-            Number of the first chunk.
-        n_parts : int, optional
-            Shares per thread, for steps with a fixed cost per share. By default shares shrink
-            towards the end, so that threads finish together.
+        even : bool
+            Whether every thread has one share of the same size, for steps with a fixed cost per
+            share. By default shares shrink towards the end, so that threads finish together.
         work : float
             Nanoseconds that all chunks take on one thread, roughly; see `n_for`.
         """
-        return self.begin(n_chunks, run, begin, n_parts, work)()
+        return self.begin(n_chunks, run, first_chunk, even, work)()
 
     def begin(
         self,
         n_chunks: int,
         run: Callable[[int, int], Any],
-        begin: int = 0,
-        n_parts: int | None = None,
+        first_chunk: int = 0,
+        even: bool = False,
         work: float = math.inf,
     ) -> Callable[[], list[Any]]:
         """Start `map` in the other threads; return a function that finishes it.
@@ -77,21 +75,21 @@ class ThreadPool:
         """
         n = self.n_for(work)
         if self._pool is None or n == 1:
-            return lambda: [run(begin, begin + n_chunks)]
-        shares = _guided(n_chunks, n) if n_parts is None else _even(n_chunks, n * n_parts)
-        parts = [(begin + first, begin + last) for first, last in pairwise(shares) if first < last]
-        results: list[Any] = [None] * len(parts)
-        left = iter(range(len(parts)))  # `next` is atomic: no part is taken twice
+            return lambda: [run(first_chunk, first_chunk + n_chunks)]
+        bounds = first_chunk + np.array(_even(n_chunks, n) if even else _guided(n_chunks, n))
+        shares = [(first, last) for first, last in pairwise(bounds.tolist()) if first < last]
+        results: list[Any] = [None] * len(shares)
+        left = iter(range(len(shares)))  # `next` is atomic: no share is taken twice
 
-        def take_parts() -> None:
-            for part in left:
-                results[part] = run(*parts[part])
+        def take_shares() -> None:
+            for share in left:
+                results[share] = run(*shares[share])
 
-        others = [self._pool.submit(take_parts) for _ in range(min(n, len(parts)) - 1)]
+        others = [self._pool.submit(take_shares) for _ in range(min(n, len(shares)) - 1)]
 
         def end() -> list[Any]:
             try:
-                take_parts()
+                take_shares()
             finally:
                 for other in others:
                     if not other.cancel():
@@ -120,7 +118,7 @@ def _even(n_chunks: int, n_shares: int) -> list[int]:
 
 
 def _guided(n_chunks: int, n_threads: int) -> list[int]:
-    bounds, least = [0], max(1, n_chunks // FINEST)
+    bounds, least = [0], max(1, n_chunks // MAX_SHARES)
     while (left := n_chunks - bounds[-1]) > 0:
         bounds.append(bounds[-1] + min(max(-(-left // (GUIDED * n_threads)), least), left))
     return bounds

@@ -308,7 +308,7 @@ def _sum_chunks(
     """Add the sums of all chunks of groups; each thread sums an equal share of the chunks."""
     n_chunks = len(observations.layout.chunk_start) - 1
     work = 3.0 * observations.n_tokens + 100.0 * observations.n_groups
-    return add_sums(threads.map(n_chunks, run, n_parts=1, work=work))
+    return add_sums(threads.map(n_chunks, run, even=True, work=work))
 
 
 def summed_chunks(sums: Sums) -> Sums:

@@ -208,6 +208,6 @@ def draw_clusters_and_tables(
     # One part per thread: the tables of values may be large.
     n_chunks = len(task.observations.layout.chunk_start) - 1
     work = 10.0 * task.observations.n_tokens
-    parts = order.threads.map(n_chunks, assign, n_parts=1, work=work)
+    parts = order.threads.map(n_chunks, assign, even=True, work=work)
     names = ("topics_in_cluster", "tables_in_cluster", "tables_of_values", "tables_by_pattern")
     return dict(zip(names, map(sum, zip(*parts, strict=True)), strict=True))

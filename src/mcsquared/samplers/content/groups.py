@@ -141,7 +141,7 @@ def sum_by_label(
         sum_contexts(first, last, *contexts, groups, statistics, categories, totals)
         return groups, categories, totals
 
-    found, *others = threads.map(n_chunks, run, n_parts=1, work=70.0 * observations.n_groups)
+    found, *others = threads.map(n_chunks, run, even=True, work=70.0 * observations.n_groups)
     for other in others:
         for total, part in zip(found, other, strict=True):
             total += part

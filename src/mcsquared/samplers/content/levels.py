@@ -66,7 +66,7 @@ def send_messages(
 
     messages = np.zeros((n_units, len(log_rows)), np.int64)
     for first, last, score in scorers(task):
-        messages += sum(threads.map(last - first, partial(send, score), first, n_parts=1))
+        messages += sum(threads.map(last - first, partial(send, score), first, even=True))
     return labels, found | {"messages": messages}
 
 

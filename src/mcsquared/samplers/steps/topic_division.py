@@ -164,7 +164,7 @@ def _refine(
         return tables, changed
 
     work = TOKEN_COST * len(share)
-    found = sweep.threads.map(len(tokens.group), run, n_parts=1, work=work)
+    found = sweep.threads.map(len(tokens.group), run, even=True, work=work)
     tables, changed = (sum(part) for part in zip(*found, strict=True))
     return tables / FIXED_POINT, changed / FIXED_POINT
 
