@@ -48,14 +48,14 @@ def one_effect(**options):
     )
 
 
-def two_effects(**options):
+def two_effects(families=None, **options):
     """A category and a bag of up to two items; groups lack one of them or both."""
     tags = sparse.csr_matrix([[1, 1], [0, 1], [0, 0], [0, 2]])
     return tiny(
         words([0, 1], [0], [1], [0], n_words=2),
         Categorical(0.5),
         {"kind": np.array(["a", "b", None, None], object), "tags": tags},
-        {"kind": Categorical(0.7), "tags": Bag(0.6)},
+        families or {"kind": Categorical(0.7), "tags": Bag(0.6)},
         effects=["kind", "tags"],
         **options,
     )
@@ -86,6 +86,21 @@ TINY = {
 def test_chains_with_effects_draw_from_the_exact_posterior(name):
     found, _ = compare_twice(TINY[name](), 2500, BLOCKED)
     assert is_exact(found, allowance=0.01, n_errors=4), found
+
+
+LONG = TINY | {
+    "two effects, learned contexts": lambda: two_effects(
+        {"kind": Categorical(GAMMA), "tags": Bag("learned")}, lam=2.0
+    )
+}
+
+
+@pytest.mark.calibrate
+@pytest.mark.parametrize("name", LONG)
+def test_long_chains_with_effects_draw_from_the_exact_posterior(name, calibration):
+    found, measured = compare_twice(LONG[name](), 20_000, BLOCKED)
+    calibration(f"enumeration, blocked, effects: {name}", **measured)
+    assert is_exact(found, allowance=0.01, n_errors=3), found
 
 
 def test_splits_and_merges_with_effects_draw_from_the_exact_posterior(monkeypatch):

@@ -1,5 +1,10 @@
 """Simulation-based calibration: a true value's rank among its posterior draws is uniform."""
 
+import multiprocessing
+import os
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -9,6 +14,7 @@ from mcsquared.model.parameters import Gamma
 from mcsquared.samplers.sweep import BLOCKED, COLLAPSED
 from tests.statistics.forward import TAGS, EffectsDesign, NumbersDesign, WordsDesign, draw
 
+N_PROCESSES = int(os.environ.get("CALIBRATION_PROCESSES", "1"))  # that share the corpora of a test
 LAMS = {"λ = ∞": np.inf, "λ = 0.5": 0.5, "λ resampled": Gamma(3.0, 1.5)}
 every_lam = pytest.mark.parametrize("lam", LAMS, ids=["infinite", "fixed", "resampled"])
 QUANTITIES = ("alpha", "v", "eta", "n_clusters", "n_topics")
@@ -53,25 +59,38 @@ def posterior_draws(design, data, n_draws, burn_in, thin, seed, sampler):
     return np.array(rows, float)
 
 
+def true_values(design, labels):
+    """Return the ranked values of the labels that a corpus was drawn from."""
+    truth = [labels.alpha, labels.v, labels.eta]
+    truth += [len(set(labels.clusters)), len(set(labels.topics))]
+    if isinstance(design.priors.lam, Gamma):
+        truth.append(labels.lam)
+    if design.priors.effects:
+        truth += [*labels.weights, *labels.v_of_effects]
+    if design.priors.has_learned_contexts:
+        truth += [labels.shapes.sum(), labels.shapes[0] / labels.shapes.sum()]
+    return truth
+
+
+def rank(design, number, n_draws, burn_in, thin, seed, sampler):
+    """Draw a corpus and return the ranks of the truth among its draws, ties at random."""
+    rng = np.random.default_rng([seed, number])
+    labels, data = draw(design, rng)
+    truth = true_values(design, labels)
+    drawn = posterior_draws(design, data, n_draws, burn_in, thin, 1000 * seed + number, sampler)
+    ties = (drawn == truth).sum(axis=0)
+    return (drawn < truth).sum(axis=0) + rng.integers(0, ties + 1)
+
+
 def ranks(design, n_corpora, n_draws, burn_in, thin, seed, sampler=COLLAPSED):
-    """Rank of the truth among its draws, ties at random: (n_corpora, n_quantities)."""
-    rng = np.random.default_rng(seed)
-    found = np.empty((n_corpora, len(quantities(design))), int)
-    for r in range(n_corpora):
-        labels, data = draw(design, rng)
-        truth = [labels.alpha, labels.v, labels.eta]
-        truth += [len(set(labels.clusters)), len(set(labels.topics))]
-        if isinstance(design.priors.lam, Gamma):
-            truth.append(labels.lam)
-        if design.priors.effects:
-            truth += [*labels.weights, *labels.v_of_effects]
-        if design.priors.has_learned_contexts:
-            truth += [labels.shapes.sum(), labels.shapes[0] / labels.shapes.sum()]
-        seed_here = 1000 * seed + r
-        drawn = posterior_draws(design, data, n_draws, burn_in, thin, seed_here, sampler)
-        ties = (drawn == truth).sum(axis=0)
-        found[r] = (drawn < truth).sum(axis=0) + rng.integers(0, ties + 1)
-    return found
+    """Ranks of the truth for each corpus: (n_corpora, n_quantities)."""
+    one = partial(
+        rank, design, n_draws=n_draws, burn_in=burn_in, thin=thin, seed=seed, sampler=sampler
+    )
+    if N_PROCESSES == 1:
+        return np.array([one(number) for number in range(n_corpora)])
+    with ProcessPoolExecutor(N_PROCESSES, multiprocessing.get_context("fork")) as pool:
+        return np.array(list(pool.map(one, range(n_corpora))))
 
 
 def p_values(found, n_draws):
