@@ -24,8 +24,8 @@ def sampled(n_draws, seed=0):
     object.__setattr__(priors, "lam", PRIOR)
     backend = LocalBackend(observations, priors)
     backend.load_labels(state, Key(seed, 0, 0))
-    beginning = divisions.Beginning(len(state.topic_weights), np.zeros(0, np.int64))
-    backend.map_groups(divisions.begin, beginning)
+    chosen = divisions.ChosenGroups(len(state.topic_weights), np.zeros(0, np.int64))
+    backend.map_groups(divisions.begin_division, chosen)
     draws = np.empty((n_draws, 2))
     for number in range(n_draws):
         key = Key(seed, 0, number)

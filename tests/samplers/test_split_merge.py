@@ -165,12 +165,12 @@ def test_many_splits_and_merges_alone_agree_with_enumeration(name, calibration):
 
 @pytest.mark.parametrize("wrong", [0.8, 1.25])
 def test_a_wrong_acceptance_ratio_is_noticed(wrong, monkeypatch):
-    right = split_merge.Round.log_gain
+    right = split_merge.SplitMergeRound.log_gain
 
     def log_gain(self, *given):
         return right(self, *given) + math.log(wrong) * 3
 
-    monkeypatch.setattr(split_merge.Round, "log_gain", log_gain)
+    monkeypatch.setattr(split_merge.SplitMergeRound, "log_gain", log_gain)
     assert distance(*visits("year and bag", 1_500)) > TOLERANCE
 
 
@@ -237,7 +237,7 @@ def test_a_rejected_round_changes_nothing(monkeypatch):
     def log_gain(self, *given):
         return np.where(self.pairs.is_split, -np.inf, np.inf)
 
-    monkeypatch.setattr(split_merge.Round, "log_gain", log_gain)
+    monkeypatch.setattr(split_merge.SplitMergeRound, "log_gain", log_gain)
     backend = LocalBackend(observations, priors)
     backend.load_labels(state, Key(0, 0, 5))
     split_and_merge_clusters(Sweep(state, observations, priors, NO_BOUNDS, Key(0, 0, 5), backend))
@@ -247,7 +247,9 @@ def test_a_rejected_round_changes_nothing(monkeypatch):
 
 
 def test_backends_that_do_not_move_clusters_skip_the_step(monkeypatch):
-    monkeypatch.setattr(split_merge.Round, "run", lambda self: pytest.fail("a round took place"))
+    monkeypatch.setattr(
+        split_merge.SplitMergeRound, "run", lambda self: pytest.fail("a round took place")
+    )
     monkeypatch.setattr(LocalBackend, "moves_clusters", False)
     run(separated()[0], 2)
 
@@ -255,14 +257,14 @@ def test_backends_that_do_not_move_clusters_skip_the_step(monkeypatch):
 def test_new_slots_fill_whole_vectors(monkeypatch):
     """Kernels read and write sixteen clusters at a time."""
     corpus, _ = separated()
-    right = split_merge.Round.accept
+    right = split_merge.SplitMergeRound.accept
 
     def accept(self, log_gain, *given):
         counts = self.sweep.state.counts
         counts.groups_in_cluster[counts.groups_in_cluster == 0] = 1  # as if no slot were empty
         return right(self, log_gain, *given)
 
-    monkeypatch.setattr(split_merge.Round, "accept", accept)
+    monkeypatch.setattr(split_merge.SplitMergeRound, "accept", accept)
     state, _ = run(corpus, 3)
     assert len(state.counts.groups_in_cluster) % N_LANES == 0
     assert state.counts.topics_in_cluster.shape[0] % N_LANES == 0

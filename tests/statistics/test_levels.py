@@ -158,11 +158,11 @@ def test_a_long_chain_with_levels_agrees_with_enumeration(name, calibration, mon
     assert is_exact(found, allowance=0.01, n_errors=4), found
 
 
-def no_messages(send_messages):
+def no_messages(sum_messages):
     """Types drawn regardless of the groups."""
 
     def send(*given):
-        labels, found = send_messages(*given)
+        labels, found = sum_messages(*given)
         return labels, found | {"messages": 0 * found["messages"]}
 
     return send
@@ -179,7 +179,7 @@ def first_type_only(draw_rows):
 
 
 CONTROLS = [
-    ("send_messages", no_messages),
+    ("sum_messages", no_messages),
     ("draw_rows", first_type_only),
 ]
 

@@ -11,7 +11,7 @@ from mcsquared.samplers.steps.concentrations import resample_concentrations
 from mcsquared.samplers.steps.globals import draw_globals
 from mcsquared.samplers.steps.slots import add_empty_slots
 from mcsquared.samplers.steps.tables import draw_cluster_tables
-from mcsquared.samplers.steps.topic_moves import KINDS, Kind, TopicMoves, move_topics
+from mcsquared.samplers.steps.topic_moves import MOVE_KINDS, MoveKind, TopicMoves, move_topics
 from mcsquared.samplers.sweep import BLOCKED, Sampler
 from mcsquared.samplers.types import Sums
 from tests.statistics.agreement import (
@@ -40,8 +40,8 @@ CASES = [
 @pytest.fixture(autouse=True)
 def _many_moves(monkeypatch):
     """Moves from the first sweep on, as many merges as splits, cells divided in segments of 2."""
-    kinds = [kind._replace(merge_share=0.5, n_trials=2) for kind in KINDS]
-    monkeypatch.setattr(topic_moves, "KINDS", kinds)
+    kinds = [kind._replace(merge_share=0.5, n_trials=2) for kind in MOVE_KINDS]
+    monkeypatch.setattr(topic_moves, "MOVE_KINDS", kinds)
     monkeypatch.setattr(topic_moves, "SWEEPS_BEFORE_MOVES", 0)
     monkeypatch.setattr(topic_moves, "FIRST_SWEEPS", inf)
     monkeypatch.setattr(topic_division, "SEGMENT", 2)
@@ -85,8 +85,8 @@ def test_moves_alone_agree_with_enumeration(lam, name):
 
 @pytest.mark.parametrize(("lam", "name"), CASES[:2])
 def test_word_moves_alone_agree_with_enumeration(lam, name, monkeypatch):
-    kinds = [Kind("words", merge_share=0.5, n_trials=6)]
-    monkeypatch.setattr(topic_moves, "KINDS", kinds)
+    kinds = [MoveKind("words", merge_share=0.5, n_trials=6)]
+    monkeypatch.setattr(topic_moves, "MOVE_KINDS", kinds)
     labels, numbers = compare_given_clusters(make(name, lam), 1000, seed=4)
     assert labels.total_variation < 0.03 + 2 * labels.expected
     assert numbers.largest_z < 4

@@ -1,8 +1,8 @@
 """Splits and merges of clusters: divisions of groups, and tables and likelihoods of the parts.
 
-A pair of anchor groups defines a block: all groups of the anchors' clusters. Side 0 of pair p has
-the label 2p, side 1 the label 2p + 1, and all groups outside the blocks the label 2 n_pairs. Sums
-over groups are integers (floats are rounded to multiples of 2⁻²⁴) and can be added in any order.
+The groups of a pair are those of the clusters of its two anchor groups. Side 0 of pair p has the
+label 2p, side 1 the label 2p + 1, and groups without a pair the label 2 n_pairs. Sums over groups
+are integers (floats are rounded to multiples of 2⁻²⁴) and can be added in any order.
 """
 
 import math
@@ -211,7 +211,7 @@ def divide_groups(
     log_proposal,
     n_moved,
 ):
-    """Divide the groups of every block between the two sides of its pair.
+    """Divide the groups of every pair between its two sides.
 
     Parameters
     ----------

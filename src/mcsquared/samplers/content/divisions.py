@@ -29,7 +29,7 @@ from mcsquared.samplers.threads import ThreadPool, add_in_order
 from mcsquared.samplers.types import Key, Labels, add_sums
 from mcsquared.state import TopicLabels
 
-Sums = dict[str, Any]
+SumsByName = dict[str, Any]
 
 
 class DividedLabels(NamedTuple):
@@ -74,7 +74,7 @@ class GroupDivision(NamedTuple):
     effects: ParentRows | None = None
 
 
-class Sets(NamedTuple):
+class GroupSets(NamedTuple):
     """Sets of groups whose tables are drawn: the sides of all pairs, then their unions.
 
     Attributes
@@ -91,15 +91,15 @@ class Sets(NamedTuple):
     effects: ParentRows | None = None
 
 
-class Beginning(NamedTuple):
-    """Argument of `begin`: the number of topic slots, and indices of some groups, increasing."""
+class ChosenGroups(NamedTuple):
+    """Argument of `begin_division`: the number of topic slots, and groups in increasing order."""
 
     n_topic_slots: int
     chosen: Int64s
 
 
-def begin(
-    observations: Observations, labels: Labels, argument: Beginning, threads: ThreadPool
+def begin_division(
+    observations: Observations, labels: Labels, argument: ChosenGroups, threads: ThreadPool
 ) -> tuple[DividedLabels, tuple[Int32s, Floats]]:
     """Count the topics of every group; return clusters and topic counts of the chosen groups.
 
@@ -126,8 +126,8 @@ def begin(
 
 def divide(
     observations: Observations, labels: DividedLabels, division: GroupDivision, threads: ThreadPool
-) -> tuple[DividedLabels, Sums]:
-    """Divide the groups of every block between the sides of its pair; sum them by side."""
+) -> tuple[DividedLabels, SumsByName]:
+    """Divide the groups of every pair between its two sides; sum them by side."""
     n_sides, n_slots = division.launch.shares.shape
     launch = division.launch._replace(scores=_python_scores(observations, labels, division))
     sides = labels.sides.copy()
@@ -136,7 +136,7 @@ def divide(
     observed = (groups, labels.cluster_of_group, labels.rows, contexts, division.pairs, launch)
     bases = bases_of_groups(observations, labels, division)
 
-    def run(first: int, last: int) -> Sums:
+    def run(first: int, last: int) -> SumsByName:
         sums = {
             "tables": np.zeros((n_sides, n_slots), np.int64),
             "log_proposal": np.zeros(n_sides // 2, np.int64),
@@ -152,9 +152,9 @@ def divide(
 
 
 def bases_of_groups(
-    observations: Observations, labels: DividedLabels, given: GroupDivision | Sets
+    observations: Observations, labels: DividedLabels, given: GroupDivision | GroupSets
 ) -> GroupBases:
-    """Return what the base measure of each group has apart from the topic shares of its set."""
+    """Return the parts of each group's base measure that do not depend on the shares of its set."""
     parents, lam = observations.parents, given.lam
     if labels.bases is not None:
         return labels.bases
@@ -185,13 +185,13 @@ def _python_scores(
 
 
 def table_moments(
-    observations: Observations, labels: DividedLabels, sets: Sets, threads: ThreadPool
-) -> tuple[DividedLabels, Sums]:
+    observations: Observations, labels: DividedLabels, sets: GroupSets, threads: ThreadPool
+) -> tuple[DividedLabels, SumsByName]:
     """Sum means and variances of the numbers of tables of every set."""
     groups, shape = observations.groups, sets.shares.shape
     bases = bases_of_groups(observations, labels, sets)
 
-    def run(first: int, last: int) -> Sums:
+    def run(first: int, last: int) -> SumsByName:
         sums = {name: np.zeros(shape, np.int64) for name in ("means", "variances")}
         rows = (groups, labels.rows, labels.sides)
         sum_table_moments(first, last, *rows, bases, sets.shares, *sums.values())
@@ -201,13 +201,13 @@ def table_moments(
 
 
 def draw_tables(
-    observations: Observations, labels: DividedLabels, sets: Sets, threads: ThreadPool
-) -> tuple[DividedLabels, Sums]:
+    observations: Observations, labels: DividedLabels, sets: GroupSets, threads: ThreadPool
+) -> tuple[DividedLabels, SumsByName]:
     """Draw the tables of new sets, and sum log p(n_j | τ) of all sets."""
     groups, shape = observations.groups, sets.shares.shape
     bases = bases_of_groups(observations, labels, sets)
 
-    def run(first: int, last: int) -> Sums:
+    def run(first: int, last: int) -> SumsByName:
         sums = {
             "tables": np.zeros(shape, np.int64),
             "log_likelihood": np.zeros(shape[0], np.int64),
@@ -234,11 +234,11 @@ class LamCandidates(NamedTuple):
 
 def sum_given_lams(
     observations: Observations, labels: DividedLabels, given: LamCandidates, threads: ThreadPool
-) -> tuple[DividedLabels, Sums]:
+) -> tuple[DividedLabels, SumsByName]:
     """Sum log p(n_j | λ, τ) over all groups for every λ; draw the tables of all groups."""
     groups, rows = observations.groups, (labels.rows, labels.cluster_of_group)
 
-    def run(first: int, last: int) -> Sums:
+    def run(first: int, last: int) -> SumsByName:
         sums = {
             "tables": np.zeros(given.shares.shape, np.int64),
             "log_likelihood": np.zeros(len(given.lams), np.int64),
@@ -258,13 +258,13 @@ class RowCount(NamedTuple):
 
 def count_rows(
     observations: Observations, labels: DividedLabels, argument: RowCount, threads: ThreadPool
-) -> tuple[DividedLabels, Sums]:
+) -> tuple[DividedLabels, SumsByName]:
     """Count groups by row of their parent and by side of a pair: (rows, n_sides)."""
     return labels, {"rows": count_children(observations, labels.sides, *argument)}
 
 
-class Ending(NamedTuple):
-    """Argument of `end`.
+class NewClusters(NamedTuple):
+    """Argument of `end_division`.
 
     Attributes
     ----------
@@ -281,16 +281,16 @@ class Ending(NamedTuple):
     row_of_unit: Int32s | None = None
 
 
-def end(
-    observations: Observations, labels: DividedLabels, argument: Ending, threads: ThreadPool
-) -> tuple[Labels, Sums]:
+def end_division(
+    observations: Observations, labels: DividedLabels, argument: NewClusters, threads: ThreadPool
+) -> tuple[Labels, SumsByName]:
     """Move the groups of every side to its cluster; return plain labels and sums of clusters."""
     groups, (slots, cluster_of_side, row_of_unit) = observations.groups, argument
     inside = labels.sides < len(cluster_of_side)
     clusters = labels.cluster_of_group.copy()
     clusters[inside] = cluster_of_side[labels.sides[inside]]
 
-    def run(first: int, last: int) -> Sums:
+    def run(first: int, last: int) -> SumsByName:
         topics = np.zeros(slots, np.int32)
         sum_topics(first, last, groups, labels.rows, clusters, topics)
         return {"topics_in_cluster": topics}
@@ -303,14 +303,14 @@ def end(
 
 
 def _sum_chunks(
-    observations: Observations, run: Callable[[int, int], Sums], threads: ThreadPool
-) -> Sums:
+    observations: Observations, run: Callable[[int, int], SumsByName], threads: ThreadPool
+) -> SumsByName:
     """Add the sums of all chunks of groups; each thread sums an equal share of the chunks."""
     n_chunks = len(observations.layout.chunk_start) - 1
     work = 3.0 * observations.n_tokens + 100.0 * observations.n_groups
     return add_sums(threads.map(n_chunks, run, even=True, work=work))
 
 
-def summed_chunks(sums: Sums) -> Sums:
+def summed_chunks(sums: SumsByName) -> SumsByName:
     """Return sums with their chunk sums added."""
     return sums | {"context_statistics": add_in_order(sums["context_statistics"])}

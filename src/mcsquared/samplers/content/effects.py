@@ -138,7 +138,7 @@ def resample_groups(task: GroupTask) -> dict[str, Any]:
     return {**sums, "topic_log_likelihood": likelihood}
 
 
-class TablesGiven(NamedTuple):
+class TableParameters(NamedTuple):
     """Parameters given which tables are drawn: λ, log τ of clusters and values, and a key."""
 
     lam: float
@@ -159,7 +159,7 @@ class GivenClusters(NamedTuple):
 
 
 def redraw_tables(
-    observations: Observations, labels: Labels, given: TablesGiven, threads: ThreadPool
+    observations: Observations, labels: Labels, given: TableParameters, threads: ThreadPool
 ) -> tuple[Labels, dict[str, Any]]:
     """Draw the tables of all groups given their clusters and topics; return sums over groups."""
     order, natural = GivenClusters(observations.groups, threads), np.zeros((0, 0))

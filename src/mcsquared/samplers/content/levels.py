@@ -28,16 +28,16 @@ GROUPS_AT_ONCE = 1024  # groups whose likelihoods are in memory at a time, per t
 ScoreFunction = Callable[[int, int, Floats], None]
 
 
-class TypeRows(NamedTuple):
-    """Argument of `send_messages`: the globals, log Π (type slots, cluster slots), and n_units."""
+class TypeWeights(NamedTuple):
+    """Argument of `sum_messages`: the globals, log Π (type slots, cluster slots), and n_units."""
 
     globals: Globals
     log_rows: Floats
     n_units: int
 
 
-def send_messages(
-    observations: Observations, labels: Labels, argument: TypeRows, threads: ThreadPool
+def sum_messages(
+    observations: Observations, labels: Labels, argument: TypeWeights, threads: ThreadPool
 ) -> tuple[Labels, dict[str, Any]]:
     """Draw the topics of all tokens if λ is finite, and sum the messages of groups by parent.
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mcsquared.arrays import CountArray, Floats, Int64s
 from mcsquared.checks import MAX_CONCENTRATION
 from mcsquared.gamma import Gamma
 from mcsquared.kernels.cpu.categories import sum_category_terms
@@ -68,24 +69,51 @@ def resample_v_given_weights(state: State, prior: Concentration, rng: np.random.
 
         p(v | O, ε)  ∝  p(v) Π_k Γ(v) / Γ(v + O_k) Π_m Γ(vε_m + O_km) / Γ(vε_m)
 
-    A slice sampler on log v, whose first interval is the whole range. Given q_km alone, v moves by
-    about one over the root of their number.
+    Given q_km alone, v moves by about one over the root of their number.
     """
     if not isinstance(prior, Gamma):
         return float(prior)
     cluster, topic = np.nonzero(state.tables)
     count, totals = state.tables[cluster, topic], state.tables.sum(axis=1, dtype=np.int64)
-    lengths, multiplicity = np.unique(totals[totals > 0], return_counts=True)
     base = np.maximum(state.topic_weights[topic], SMALLEST_WEIGHT)
+    return resample_given_base(state.v, prior, base, count, totals, (-MAX_LOG, MAX_LOG), rng)
+
+
+def resample_given_base(
+    current: float,
+    prior: Gamma | None,
+    base: Floats,
+    count: CountArray,
+    totals: Int64s,
+    log_bounds: tuple[float, float],
+    rng: np.random.Generator,
+) -> float:
+    """Draw c given counts n_k from Dirichlet-multinomial distributions with shapes c b.
+
+        p(c | n, b)  ∝  p(c) Π_k Γ(c) / Γ(c + Σ_m n_km) Π_m Γ(c b_m + n_km) / Γ(c b_m)
+
+    A slice sampler on log c, whose first interval is ``log_bounds``.
+
+    Parameters
+    ----------
+    prior : Gamma, optional
+        By default log c is uniform.
+    base, count : (n_entries,)
+        b_m and n_km of the positive counts.
+    totals : int64 (n_distributions,)
+        Σ_m n_km.
+    """
+    lengths, multiplicity = np.unique(totals[totals > 0], return_counts=True)
 
     def log_density(x: float) -> float:
         value = sum_category_terms(math.exp(x), base, count)
         value -= sum_log_rising_factorials(math.exp(x), lengths, multiplicity)
-        return value + prior.shape * x - prior.rate * math.exp(x)
+        return value if prior is None else value + prior.shape * x - prior.rate * math.exp(x)
 
-    x = min(max(math.log(state.v), -MAX_LOG), MAX_LOG)
+    low, high = log_bounds
+    x = min(max(math.log(current), low), high)
     level = log_density(x) + math.log(1.0 - rng.random())
-    return math.exp(shrink_slice(log_density, level, x, -MAX_LOG, MAX_LOG, rng))
+    return math.exp(shrink_slice(log_density, level, x, low, high, rng))
 
 
 def resample_root(

@@ -18,10 +18,9 @@ import numpy as np
 from mcsquared.arrays import CountArray, Floats, Int64s
 from mcsquared.families.dirichlet import Dirichlet
 from mcsquared.gamma import Gamma
-from mcsquared.kernels.cpu.categories import draw_category_tables, sum_category_terms
-from mcsquared.kernels.cpu.counts import sum_log_rising_factorials
+from mcsquared.kernels.cpu.categories import draw_category_tables
 from mcsquared.kernels.rng import Step
-from mcsquared.samplers.steps.concentrations import MAX_LOG, shrink_slice
+from mcsquared.samplers.steps.concentrations import MAX_LOG, resample_given_base
 from mcsquared.samplers.types import Sweep
 
 MIN_G, MAX_G = 0.1, 1e6
@@ -53,30 +52,15 @@ def draw_concentration(
 ) -> Floats:
     """Draw g of one context given b, with tables integrated out; return g b.
 
-    A slice sampler on log g, whose first interval is the whole range.
-
-    Parameters
-    ----------
-    shapes : float64 (categories,)
-        The current g b.
-    counts : int (categories, clusters)
+    ``shapes`` is the current g b (categories,), and ``counts`` is (categories, clusters).
     """
     prior = family.concentration if isinstance(family.concentration, Gamma) else None
+    bounds = (math.log(MIN_G), math.log(MAX_G)) if prior is None else (-MAX_LOG, MAX_LOG)
     category, cluster = np.nonzero(counts)
     count, totals = counts[category, cluster], counts.sum(axis=0, dtype=np.int64)
-    lengths, multiplicity = np.unique(totals[totals > 0], return_counts=True)
     g = float(shapes.sum())
     base = shapes[category] / g
-
-    def log_density(x: float) -> float:
-        value = sum_category_terms(math.exp(x), base, count)
-        value -= sum_log_rising_factorials(math.exp(x), lengths, multiplicity)
-        return value if prior is None else value + prior.shape * x - prior.rate * math.exp(x)
-
-    low, high = (math.log(MIN_G), math.log(MAX_G)) if prior is None else (-MAX_LOG, MAX_LOG)
-    x = min(max(math.log(g), low), high)
-    level = log_density(x) + math.log(1.0 - rng.random())
-    return shapes * (math.exp(shrink_slice(log_density, level, x, low, high, rng)) / g)
+    return shapes * (resample_given_base(g, prior, base, count, totals, bounds, rng) / g)
 
 
 def draw_base_measure(shapes: Floats, tables: Int64s, rng: np.random.Generator) -> Floats:

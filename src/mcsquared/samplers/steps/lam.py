@@ -43,7 +43,7 @@ def resample_lam_and_tables(sweep: Sweep, key: Key, sum_groups: SumGroups) -> No
     key : Key
         Key of the random numbers.
     sum_groups : callable
-        Sums a function over groups whose topics are counted, see `divisions.begin`.
+        Sums a function over groups whose topics are counted, see `divisions.begin_division`.
     """
     state, prior = sweep.state, sweep.priors.lam
     if not isinstance(prior, Gamma) or state.effects is not None:

@@ -49,8 +49,8 @@ from mcsquared.kernels.cpu.split_merge import (
 from mcsquared.kernels.rng import Step
 from mcsquared.observations import Observations
 from mcsquared.samplers.content import divisions
-from mcsquared.samplers.content.divisions import GroupDivision, Sets, summed_chunks
-from mcsquared.samplers.content.effects import TablesGiven, redraw_tables, rows_of_values
+from mcsquared.samplers.content.divisions import GroupDivision, GroupSets, summed_chunks
+from mcsquared.samplers.content.effects import TableParameters, redraw_tables, rows_of_values
 from mcsquared.samplers.init.assignments import round_up_to_lanes
 from mcsquared.samplers.steps.effects import draw_effects, with_unused_weight
 from mcsquared.samplers.steps.groups import update_counts
@@ -82,18 +82,18 @@ def split_and_merge_clusters(sweep: Sweep) -> None:
     topics = with_unused_weight(state)
     effects = draw_effects(state.effects, sweep.priors, topics, last_key)
     given = None if effects is None else rows_of_values(effects)
-    Round(sweep, key, given).run()
+    SplitMergeRound(sweep, key, given).run()
     sweep.backend.load_clusters(state)
     if effects is not None:
         log_shares = draw_shares(sweep, topics, last_key)
-        argument = TablesGiven(state.lam, log_shares, effects, last_key)
+        argument = TableParameters(state.lam, log_shares, effects, last_key)
         found = sweep.backend.sum_groups(redraw_tables, argument)
         state.tables_in_cluster = found["tables_in_cluster"]
         assert state.effects is not None
         state.effects.tables = found["tables_of_values"]
 
 
-class Round:
+class SplitMergeRound:
     """Splits and merges of pairs of clusters that are proposed at once.
 
     Parameters
@@ -125,8 +125,8 @@ class Round:
         state, levels = self.sweep.state, self.levels if len(self.clusters) else None
         slots = state.counts.topics_in_cluster.shape
         row_of_unit = None if levels is None else levels.row_of_unit
-        ending = divisions.Ending(slots, cluster_of_side, row_of_unit)
-        update_counts(state, Sums(**self.sum_groups(divisions.end, ending)))
+        moved = divisions.NewClusters(slots, cluster_of_side, row_of_unit)
+        update_counts(state, Sums(**self.sum_groups(divisions.end_division, moved)))
         if levels is not None:
             levels.redraw_tables()
 
@@ -136,7 +136,7 @@ class Round:
         shares = self.shares_of_sets(sums)
         is_split = self.pairs.is_split
         is_new = np.concatenate([np.repeat(is_split, 2), ~is_split])
-        sets = Sets(shares, is_new, self.sweep.state.lam, self.key, self.effects)
+        sets = GroupSets(shares, is_new, self.sweep.state.lam, self.key, self.effects)
         drawn = self.sum_groups(divisions.draw_tables, sets)
         tables = np.where(is_new[:, None], drawn["tables"], self.current_tables())
         log_weight = self.log_weights(tables, shares, drawn["log_likelihood"] / FIXED_POINT)
@@ -183,8 +183,8 @@ class Round:
 
     def describe(self, chosen: Any) -> tuple[Int32s, Floats]:
         """Return clusters of groups, and square roots of their topic shares."""
-        argument = divisions.Beginning(len(self.sweep.state.topic_weights), chosen)
-        parts = self.sweep.backend.map_groups(divisions.begin, argument)
+        argument = divisions.ChosenGroups(len(self.sweep.state.topic_weights), chosen)
+        parts = self.sweep.backend.map_groups(divisions.begin_division, argument)
         rows = np.vstack([counts for _, counts in parts])
         rows = np.sqrt(rows / np.maximum(rows.sum(axis=1, keepdims=True), 1.0))
         return np.concatenate([clusters for clusters, _ in parts]), rows
@@ -252,7 +252,7 @@ class Round:
         shares = self.mean_shares(with_unions(sums["tables"]) / FIXED_POINT)
         rest = max(state.v - float(self.prior.sum()), 0.0)
         for _ in range(NEWTON_STEPS):
-            sets = Sets(shares, nothing, state.lam, self.key, self.effects)
+            sets = GroupSets(shares, nothing, state.lam, self.key, self.effects)
             moments = self.sum_groups(divisions.table_moments, sets)
             means, variances = moments["means"] / FIXED_POINT, moments["variances"] / FIXED_POINT
             target = self.mean_shares(means)

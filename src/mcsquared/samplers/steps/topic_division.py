@@ -60,7 +60,7 @@ class Topic(NamedTuple):
     log_share: Floats  # log τ_km (cluster slots,)
 
 
-class Launch(NamedTuple):
+class TopicLaunch(NamedTuple):
     """Parameters of the distribution from which a division is drawn."""
 
     likelihood: Floats  # of words or vectors, given ψ* (2, n_columns)
@@ -69,7 +69,7 @@ class Launch(NamedTuple):
     segment: int  # tokens of a group that are divided jointly
 
 
-class Division(NamedTuple):
+class TopicDivision(NamedTuple):
     """A division of a topic."""
 
     log_root: Floats  # log u and log(1 − u) (2,)
@@ -77,12 +77,12 @@ class Division(NamedTuple):
     in_b: NDArray[np.uint8]  # 1 for the tokens of the second topic (n_tokens,)
 
 
-def flat_launch(n_columns: int, n_clusters: int) -> Launch:
+def flat_launch(n_columns: int, n_clusters: int) -> TopicLaunch:
     """Return a launch that does not depend on the data."""
-    return Launch(np.ones((2, n_columns)), np.zeros((2, n_clusters)), np.ones(2), segment=1)
+    return TopicLaunch(np.ones((2, n_columns)), np.zeros((2, n_clusters)), np.ones(2), segment=1)
 
 
-def fitted_launch(sweep: Sweep, topic: Topic, rng: np.random.Generator) -> Launch:
+def fitted_launch(sweep: Sweep, topic: Topic, rng: np.random.Generator) -> TopicLaunch:
     """Fit two topics by mean field, from the tokens of two random groups."""
     tokens, content, log_weight, log_share = topic
     n_tokens, v_weight = len(tokens.token), sweep.state.v * math.exp(log_weight)
@@ -107,7 +107,7 @@ def fitted_launch(sweep: Sweep, topic: Topic, rng: np.random.Generator) -> Launc
         parts /= parts.sum(axis=0)
         if changed < TOLERANCE * n_tokens:
             break
-    return Launch(likelihood, tables, root_tables(v_weight * weight, tables), SEGMENT)
+    return TopicLaunch(likelihood, tables, root_tables(v_weight * weight, tables), SEGMENT)
 
 
 def root_tables(prior: Floats, tables: Floats) -> Floats:
@@ -130,7 +130,7 @@ def _cell_counts(tokens: TopicTokens, in_b: NDArray[np.uint8]) -> Floats:
     return np.stack([np.diff(tokens.start) - second, second])
 
 
-def launch_for_division(sweep: Sweep, topic: Topic, in_b: NDArray[np.uint8]) -> Launch:
+def launch_for_division(sweep: Sweep, topic: Topic, in_b: NDArray[np.uint8]) -> TopicLaunch:
     """Return the launch of u and r_k given divided tokens."""
     cells = _cell_counts(topic.tokens, in_b)
     weight = (cells.sum(axis=1) + 1.0) / (cells.sum() + 2.0)
@@ -140,10 +140,12 @@ def launch_for_division(sweep: Sweep, topic: Topic, in_b: NDArray[np.uint8]) -> 
     for side in range(2):
         np.add.at(tables[side], topic.tokens.cluster, expected[side])
     v_weight = sweep.state.v * math.exp(topic.log_weight)
-    return Launch(np.ones((2, 1)), tables, root_tables(v_weight * weight, tables), segment=1)
+    return TopicLaunch(np.ones((2, 1)), tables, root_tables(v_weight * weight, tables), segment=1)
 
 
-def log_ratio_of_words(sweep: Sweep, topic: Topic, division: Division, statistics: Floats) -> float:
+def log_ratio_of_words(
+    sweep: Sweep, topic: Topic, division: TopicDivision, statistics: Floats
+) -> float:
     """Return the first line of log R of a division by word, given the words of both topics."""
     base = divided_base(sweep, topic.log_share, np.exp(division.log_parts))
     base, cells = base[:, topic.tokens.cluster], _cell_counts(topic.tokens, division.in_b)
@@ -180,16 +182,18 @@ def _prior_of_parts(sweep: Sweep, log_weight: float, log_root: Floats) -> Floats
     return np.maximum(sweep.state.v * np.exp(log_weight + log_root), SMALLEST)[:, None]
 
 
-def draw_weights(sweep: Sweep, topic: Topic, launch: Launch, rng: np.random.Generator) -> Division:
+def draw_weights(
+    sweep: Sweep, topic: Topic, launch: TopicLaunch, rng: np.random.Generator
+) -> TopicDivision:
     """Draw u and r_k; no token is divided yet."""
     log_root = _draw_log_beta(launch.root, rng)
     prior = _prior_of_parts(sweep, topic.log_weight, log_root)
     in_b = np.zeros(len(topic.tokens.token), np.uint8)
-    return Division(log_root, _draw_log_beta(prior + launch.tables, rng), in_b)
+    return TopicDivision(log_root, _draw_log_beta(prior + launch.tables, rng), in_b)
 
 
 def divide(
-    sweep: Sweep, topic: Topic, launch: Launch, division: Division, trial: int, draw: bool
+    sweep: Sweep, topic: Topic, launch: TopicLaunch, division: TopicDivision, trial: int, draw: bool
 ) -> float:
     """Return the first line of log R.
 
@@ -213,7 +217,7 @@ def divide(
 
 
 def log_ratio_of_weights(
-    sweep: Sweep, log_weight: float, launch: Launch, division: Division
+    sweep: Sweep, log_weight: float, launch: TopicLaunch, division: TopicDivision
 ) -> float:
     """Return the last line of log R."""
     prior = _prior_of_parts(sweep, log_weight, division.log_root)

@@ -37,9 +37,9 @@ from mcsquared.kernels.rng import Step
 from mcsquared.samplers.content.topic_tokens import VectorContent, WordContent
 from mcsquared.samplers.steps.topic_division import (
     SMALLEST,
-    Division,
-    Launch,
     Topic,
+    TopicDivision,
+    TopicLaunch,
     divide,
     divide_by_word,
     divided_base,
@@ -59,7 +59,7 @@ NO_TOKENS = np.zeros(0, np.uint8)
 SHARPNESS, UNIFORM_SHARE = 20.0, 0.05  # of the choice of a topic to merge with
 
 
-class Kind(NamedTuple):
+class MoveKind(NamedTuple):
     """A kind of move.
 
     Attributes
@@ -77,7 +77,7 @@ class Kind(NamedTuple):
     n_trials: int
 
 
-KINDS = (Kind("fitted", 0.1, 3), Kind("flat", 0.95, 3), Kind("words", 0.9, 3))
+MOVE_KINDS = (MoveKind("fitted", 0.1, 3), MoveKind("flat", 0.95, 3), MoveKind("words", 0.9, 3))
 
 
 def move_topics(sweep: Sweep) -> None:
@@ -100,9 +100,9 @@ def move_topics(sweep: Sweep) -> None:
         sweep.backend.load_labels(state, sweep.key)
 
 
-def kinds_for(sweep: Sweep) -> list[Kind]:
+def kinds_for(sweep: Sweep) -> list[MoveKind]:
     """Return the kinds of moves for the content: only words can be divided by word."""
-    return [kind for kind in KINDS if sweep.observations.n_words or kind.name != "words"]
+    return [kind for kind in MOVE_KINDS if sweep.observations.n_words or kind.name != "words"]
 
 
 def is_possible(sweep: Sweep) -> bool:
@@ -135,7 +135,7 @@ class TopicMoves:
         self.unused = weights.topic_weights[empty].sum()
         self.log_unused_shares = np.logaddexp.reduce(self.log_shares[:, empty], axis=1)
 
-    def try_split(self, kind: Kind, trial: int) -> None:
+    def try_split(self, kind: MoveKind, trial: int) -> None:
         """Propose to split a topic, large ones more often; accept or reject."""
         sizes, bound = self.counts.tokens_in_topic, self.sweep.bounds.topics
         topics = np.flatnonzero(sizes)
@@ -167,7 +167,7 @@ class TopicMoves:
         self.log_topics[pair] = topic.log_weight + division.log_root
         self.log_shares[:, pair] = (topic.log_share + division.log_parts).T
 
-    def try_merge(self, kind: Kind, trial: int) -> None:
+    def try_merge(self, kind: MoveKind, trial: int) -> None:
         """Propose to merge two topics, similar ones more often; accept or reject."""
         sizes, labels = self.counts.tokens_in_topic, self.state.topic_of_token
         topics = np.flatnonzero(sizes)
@@ -180,7 +180,7 @@ class TopicMoves:
         log_weight = float(np.logaddexp(*self.log_topics[pair]))
         log_share = np.logaddexp(*self.log_shares[:, pair].T)
         log_parts = self.log_shares[:, pair].T - log_share
-        division = Division(self.log_topics[pair] - log_weight, log_parts, NO_TOKENS)
+        division = TopicDivision(self.log_topics[pair] - log_weight, log_parts, NO_TOKENS)
         log_ratio = self.log_ratio_of_content(statistics) + log_choice[b]
         log_ratio -= self.log_choice_of_split(kind, int(sizes[pair].sum()), len(topics) - 1)
         log_u = math.log(1.0 - self.rng.random())
@@ -216,7 +216,9 @@ class TopicMoves:
         tokens = TopicTokens(token, content.column, start, group, cluster)
         return Topic(tokens, content, log_weight, log_share)
 
-    def divide(self, kind: Kind, topic: Topic, trial: int) -> tuple[Launch, Division, float]:
+    def divide(
+        self, kind: MoveKind, topic: Topic, trial: int
+    ) -> tuple[TopicLaunch, TopicDivision, float]:
         """Draw a division; return its launch and, except for words, the first line of log R."""
         if kind.name == "words":
             in_b = divide_by_word(topic, self.rng)
@@ -236,7 +238,7 @@ class TopicMoves:
         chances: Floats = 0.5 * sizes / self.sweep.observations.n_tokens + 0.5 / n_topics
         return chances
 
-    def log_choice_of_split(self, kind: Kind, n_tokens: int, n_topics: int) -> float:
+    def log_choice_of_split(self, kind: MoveKind, n_tokens: int, n_topics: int) -> float:
         """Return log q of a split, of one topic of ``n_topics``, over q of the reverse merge.
 
         Without the choice of the second topic to merge, see `log_choice_of_partner`.
@@ -244,7 +246,7 @@ class TopicMoves:
         split = (1.0 - kind.merge_share) * self.chances(np.array([n_tokens]), n_topics)[0]
         return math.log(split / (kind.merge_share / (n_topics + 1)))
 
-    def log_choice_of_partner(self, kind: Kind, m: int) -> Floats:
+    def log_choice_of_partner(self, kind: MoveKind, m: int) -> Floats:
         """Return the log-probability of each slot to be merged with ``m``; −∞ if not occupied.
 
         Topics with similar words are more probable. Of vectors and in word moves all are alike.
@@ -267,7 +269,7 @@ class TopicMoves:
         return self.counts.topic_statistics[pair]
 
     def set_content(
-        self, pair: list[int], division: Division, statistics: Floats, as_one: bool = False
+        self, pair: list[int], division: TopicDivision, statistics: Floats, as_one: bool = False
     ) -> None:
         """Write the statistics of two topics, or of both in the first slot, to the counts."""
         in_b = int(division.in_b.sum())
@@ -289,7 +291,7 @@ class TopicMoves:
         return float(log_marginal[0] + log_marginal[1] - log_marginal[2])
 
     def redraw_tables(
-        self, pair: list[int], topic: Topic, division: Division, trial: int, is_split: bool
+        self, pair: list[int], topic: Topic, division: TopicDivision, trial: int, is_split: bool
     ) -> None:
         """Draw o_jm of the changed topics, and count their tokens and tables by cluster."""
         base = divided_base(self.sweep, topic.log_share, np.exp(division.log_parts))
