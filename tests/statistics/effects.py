@@ -1,14 +1,14 @@
 """The exact posterior of a tiny corpus whose contexts act on topics.
 
-A group's tables come from its parents: its cluster and the values of its effects. With d_jms tables
-of topic m in group j from parent s, o_jm = Σ_s d_jms, and the parents of all groups as restaurants,
+A group's tables come from its sources: its cluster and the values of its effects. With d_jms tables
+of topic m in group j from source s, o_jm = Σ_s d_jms, and the sources of all groups as restaurants,
 
     p(l | z)  =  Π_j Γ(λ) / Γ(λ + N_j)  ·  Σ_d Π_jm s(n_jm, o_jm) λ^{o_jm} o_jm! / Π_s d_jms!
                  · E_ω Π_jms w_js^{d_jms}
                  · Π_s Γ(v) / Γ(v + O_s)  ·  Σ_q Π_sm s(O_sm, q_sm) v^{q_sm}
                  · η^M Γ(η) Π_m Γ(u_m) / Γ(η + u)
 
-with w_js = ω_s share_js / W_j, W_j the sum of ω over the parents that the group has, O_sm =
+with w_js = ω_s share_js / W_j, W_j the sum of ω over the sources that the group has, O_sm =
 Σ_j d_jms and u_m = Σ_s q_sm. Every effect has a v of its own, from the same prior.
 """
 
@@ -54,7 +54,7 @@ class EffectsPosterior(VaryingPosterior):
     """The exact posterior with effects: ``states`` is {(z, columns): probability}.
 
     Restaurants are the clusters, then the values of all effects. Exponents are the numbers of
-    tables by set of parents and kind of parent: those of ω.
+    tables by set of sources and kind of source: those of ω.
     """
 
     def __init__(self, tiny):
@@ -78,19 +78,19 @@ class EffectsPosterior(VaryingPosterior):
     def _seatings(self, clusters, j, n):
         """Ways to seat n tokens of a topic in group j: {(tables, exponents): number}."""
         n_clusters, found = max(clusters) + 1, defaultdict(float)
-        parents = [(0, clusters[j], 1.0)]
-        parents += [
+        sources = [(0, clusters[j], 1.0)]
+        sources += [
             (self.kind_of_value[s], n_clusters + s, self.shares[j, s])
             for s in np.flatnonzero(self.shares[j])
         ]
-        for divided in product(range(n + 1), repeat=len(parents)):
+        for divided in product(range(n + 1), repeat=len(sources)):
             o = sum(divided)
             ways = stirling(n)[o] * factorial(o) if o <= n else 0.0
             tables, exponents = (
                 [0] * (n_clusters + len(self.kind_of_value)),
                 [0] * len(self.exponents),
             )
-            for d, (kind, row, share) in zip(divided, parents, strict=True):
+            for d, (kind, row, share) in zip(divided, sources, strict=True):
                 ways *= share**d / factorial(d)
                 tables[row] += d
                 exponents[self.exponents.index((self.kinds_of_group[j], kind))] += d

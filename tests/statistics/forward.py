@@ -109,10 +109,10 @@ def draw_labels(lengths, priors, rng):
     return Labels(alpha, v, eta, lam, clusters, topics, tables, unused)
 
 
-def draw_labels_with_effects(lengths, priors, parents, rng):
+def draw_labels_with_effects(lengths, priors, effect_values, rng):
     """Draw labels where the tables of a group are customers of its cluster or of a value.
 
-    ``parents`` has a list per group, of effects, values and shares of the values.
+    ``effect_values`` has a list per group, of effects, values and shares of the values.
     """
     plain = draw_labels([0] * len(lengths), priors, rng)
     v_of_effects = [
@@ -123,7 +123,7 @@ def draw_labels_with_effects(lengths, priors, parents, rng):
     of_cluster = [Restaurant(plain.v, dishes.serve) for _ in set(plain.clusters)]
     values = defaultdict(dict)
     topics = []
-    for k, n, found in zip(plain.clusters, lengths, parents, strict=True):
+    for k, n, found in zip(plain.clusters, lengths, effect_values, strict=True):
         choices, chances = [of_cluster[k]], [weights[0]]
         for effect, value, share in found:
             new = Restaurant(v_of_effects[effect], dishes.serve)
@@ -239,7 +239,7 @@ class EffectsDesign(WordsDesign):
     """Words; a category and a bag that act on topics, are given, and lack some groups."""
 
     name = "words, a category and a bag that act on topics"
-    parents = (
+    effect_values = (
         [(0, 0, 1.0), (1, 0, 0.5), (1, 1, 0.5)],
         [(1, 1, 1.0)],
         [(0, 1, 1.0)],
@@ -310,7 +310,7 @@ def draw(design, rng):
     """Draw labels and data from the prior."""
     lengths = design.lengths.tolist()
     if design.priors.effects:
-        labels = draw_labels_with_effects(lengths, design.priors, design.parents, rng)
+        labels = draw_labels_with_effects(lengths, design.priors, design.effect_values, rng)
     else:
         labels = draw_labels(lengths, design.priors, rng)
     labels = replace(labels, shapes=design.draw_shapes(rng))

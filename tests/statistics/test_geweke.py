@@ -72,8 +72,8 @@ def test_a_short_chain_with_effects_has_the_joint_prior(tags):
     assert np.abs(z).max() < 4.5, largest(z, design)
 
 
-def test_the_joint_test_notices_that_missing_parents_are_ignored(monkeypatch):
-    """A negative control of ω: without the tables that missing parents would have had."""
+def test_the_joint_test_notices_that_missing_sources_are_ignored(monkeypatch):
+    """A negative control of ω: without the tables that missing sources would have had."""
     monkeypatch.setattr(effects, "draw_missing_tables", lambda *arguments: 0)
     design = EffectsDesign([3, 2, 0, 4], lam=LAMS["λ resampled"])
     z = scores(forward_draws(design, 2500, seed=1), chain_draws(design, 1000, 2, BLOCKED))

@@ -58,7 +58,7 @@ def check_levels(observations: Observations, sampler: str, device: str) -> None:
     if not observations.levels:
         return
     check_blocked_on_cpu(sampler, device, "a corpus with levels above groups")
-    if observations.parents is not None:
+    if observations.effect_values is not None:
         raise InputError("effects must be empty for a corpus with levels above groups")
     for family in integrated_families(observations):
         raise InputError(

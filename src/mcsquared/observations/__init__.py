@@ -17,11 +17,11 @@ from mcsquared.corpus.disk import SampledCorpus
 from mcsquared.errors import InputError
 from mcsquared.families.dirichlet import Dirichlet
 from mcsquared.kernels.cpu.contexts import BagContexts, DenseContexts
-from mcsquared.kernels.cpu.effects import Parents
+from mcsquared.kernels.cpu.effects import EffectValues
 from mcsquared.kernels.cpu.groups import Groups
 from mcsquared.kernels.cpu.predictive import KINDS, prepared_size
 from mcsquared.model.priors import vector_observations
-from mcsquared.observations.effects import observe_parents, take_parents
+from mcsquared.observations.effects import observe_effects, take_effects
 from mcsquared.observations.layout import Entries, Layout
 from mcsquared.observations.units import Units, observe_units
 
@@ -100,7 +100,7 @@ class Observations:
         Families of the content, of ``dense`` and of ``bags``, in the same order.
     first_group, first_token : int
         Number of groups and tokens of the corpus before this shard.
-    parents : Parents or None
+    effect_values : EffectValues or None
         Values of the effects of each group.
     parent_of_group : int32 (n_groups,)
         Unit of each group one level above, -1 for none; empty without levels above groups.
@@ -123,7 +123,7 @@ class Observations:
     python_content: PythonObservations | None = None
     first_group: int = 0
     first_token: int = 0
-    parents: Parents | None = None
+    effect_values: EffectValues | None = None
     parent_of_group: Int32s = field(default_factory=lambda: np.zeros(0, np.int32))
     levels: tuple[Units, ...] = ()
 
@@ -183,7 +183,7 @@ class Observations:
             python_contexts=[],
             dense_families=[],
             bag_families=[],
-            parents=None,
+            effect_values=None,
             parent_of_group=np.zeros(0, np.int32),
             levels=(),
         )
@@ -226,7 +226,7 @@ class Observations:
             dense=dense._replace(values=dense.values[groups], observed=dense.observed[groups]),
             bags=take_bags(self.bags, rows),
             python_contexts=[context.take(groups) for context in self.python_contexts],
-            parents=take_parents(self.parents, rows),
+            effect_values=take_effects(self.effect_values, rows),
             parent_of_group=self.parent_of_group[groups] if self.levels else self.parent_of_group,
         )
 
@@ -318,7 +318,7 @@ def observe(corpus: Corpus, priors: Priors) -> Observations:
         content_family=priors.content,
         dense_families=[family for _, family in dense],
         bag_families=[family for _, family in bags],
-        parents=observe_parents(corpus, priors),
+        effect_values=observe_effects(corpus, priors),
         **_levels(corpus, priors),
     )
     if isinstance(corpus.content, Words):

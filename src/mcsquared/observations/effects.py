@@ -10,14 +10,14 @@ from scipy import sparse
 from mcsquared.arrays import Integers
 from mcsquared.corpus.content import entries_of_rows
 from mcsquared.errors import InputError
-from mcsquared.kernels.cpu.effects import Parents
+from mcsquared.kernels.cpu.effects import EffectValues
 
 if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
     from mcsquared.model.priors import Priors
 
 
-def observe_parents(corpus: Corpus, priors: Priors) -> Parents | None:
+def observe_effects(corpus: Corpus, priors: Priors) -> EffectValues | None:
     """Return the values of the effects of all groups; None without effects."""
     if not priors.effects:
         return None
@@ -35,7 +35,7 @@ def observe_parents(corpus: Corpus, priors: Priors) -> Parents | None:
         effects += [number + 1] * effect.n_values
     joined = sparse.hstack(shares, format="csr")
     joined.sort_indices()
-    return Parents(
+    return EffectValues(
         start=joined.indptr.astype(np.int64),
         row=joined.indices.astype(np.int32),
         effect=np.array(effects, np.int32)[joined.indices],
@@ -44,15 +44,15 @@ def observe_parents(corpus: Corpus, priors: Priors) -> Parents | None:
     )
 
 
-def take_parents(parents: Parents | None, groups: Integers) -> Parents | None:
+def take_effects(values: EffectValues | None, groups: Integers) -> EffectValues | None:
     """Return the values of selected groups."""
-    if parents is None:
+    if values is None:
         return None
-    chosen, start = entries_of_rows(parents.start, groups)
-    return Parents(
+    chosen, start = entries_of_rows(values.start, groups)
+    return EffectValues(
         start=start,
-        row=parents.row[chosen],
-        effect=parents.effect[chosen],
-        share=parents.share[chosen],
-        pattern=parents.pattern[groups],
+        row=values.row[chosen],
+        effect=values.effect[chosen],
+        share=values.share[chosen],
+        pattern=values.pattern[groups],
     )

@@ -7,7 +7,8 @@ the tokens,
 
     log p(z_j = k)  =  log π_k + contexts + Σ_m ln Γ(λ b_jm(k) + n_jm) − ln Γ(λ b_jm(k))
 
-and the tables o_jm ~ CRT(n_jm, λ b_jm) are divided over the parents in proportion to w_js τ_sm.
+and the tables o_jm ~ CRT(n_jm, λ b_jm) are divided over the cluster and the values, the *sources*
+of b_j, in proportion to w_js τ_sm.
 """
 
 from typing import NamedTuple
@@ -26,12 +27,12 @@ from mcsquared.kernels.rng import Step, uniform_of
 
 F = np.float32
 CLUSTERS, TOPICS = int(Step.CLUSTERS), int(Step.TOPICS)
-GROUP_TABLES, TABLE_PARENTS = int(Step.GROUP_TABLES), int(Step.TABLE_PARENTS)
+GROUP_TABLES, TABLE_SOURCES = int(Step.GROUP_TABLES), int(Step.TABLE_SOURCES)
 MAX_FAST_LAM = 1024.0  # beyond it, differences of float32 logarithms are imprecise
 N_FACTORS = 4  # of a rising factorial that are multiplied; Stirling's formula gives the others
 
 
-class Parents(NamedTuple):
+class EffectValues(NamedTuple):
     """Values of the effects of each group, in CSR layout."""
 
     start: np.ndarray  # int64 (n_groups + 1,)
@@ -41,34 +42,34 @@ class Parents(NamedTuple):
     pattern: np.ndarray  # int32 (n_groups,): bit c − 1 is set if the group has effect c
 
 
-class ParentRows(NamedTuple):
-    """Topic weights of the parents, in some uses times λ, and the weights of effects."""
+class SourceRows(NamedTuple):
+    """Topic weights of clusters and values, in some uses times λ, and the weights of effects."""
 
     base: np.ndarray  # (cluster slots, topic slots): τ_k or λ τ_k
     rows: np.ndarray  # (values, topic slots): τ_s or λ τ_s
     weights: np.ndarray  # (n_effects + 1,): ω
-    scales: np.ndarray  # (2^n_effects,): 1 / Σ ω over the parents that a group of the pattern has
+    scales: np.ndarray  # (2^n_effects,): 1 / Σ ω over the sources that a group of the pattern has
 
 
 @njit(cache=True, error_model="numpy")
-def fill_base(j, k, parents, given, out):
+def fill_base(j, k, values, given, out):
     """Write λ b_j of a group in cluster ``k`` to ``out`` (topic slots,)."""
-    scale = given.scales[parents.pattern[j]]
+    scale = given.scales[values.pattern[j]]
     w = given.weights[0] * scale
     for m in range(out.size):
         out[m] = w * given.base[k, m]
-    for e in range(parents.start[j], parents.start[j + 1]):
-        w = given.weights[parents.effect[e]] * scale * parents.share[e]
-        row = parents.row[e]
+    for e in range(values.start[j], values.start[j + 1]):
+        w = given.weights[values.effect[e]] * scale * values.share[e]
+        row = values.row[e]
         for m in range(out.size):
             out[m] += w * given.rows[row, m]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def fill_bases(chosen, cluster_of_group, parents, given, out):
+def fill_bases(chosen, cluster_of_group, values, given, out):
     """Write λ b_j of the chosen groups to the rows of ``out`` (n_chosen, topic slots)."""
     for i in range(chosen.size):
-        fill_base(chosen[i], cluster_of_group[chosen[i]], parents, given, out[i])
+        fill_base(chosen[i], cluster_of_group[chosen[i]], values, given, out[i])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -139,60 +140,60 @@ def add_log_rising(n, weight, base, rest, lam, log_scores):
 
 
 @njit(cache=True, error_model="numpy")
-def fill_rest(j, topics, n_topics, parents, given, parts, rest):
+def fill_rest(j, topics, n_topics, values, given, parts, rest):
     """Write the part of λ b_j that does not depend on the cluster, for the group's topics.
 
-    ``parts`` float32 (parents, topics): what each value contributes; ``rest``: their sum.
+    ``parts`` float32 (values, topics): what each value contributes; ``rest``: their sum.
     """
-    scale = given.scales[parents.pattern[j]]
+    scale = given.scales[values.pattern[j]]
     for t in range(n_topics):
         rest[t] = F(0.0)
-    first = parents.start[j]
-    for e in range(first, parents.start[j + 1]):
-        w = given.weights[parents.effect[e]] * scale * parents.share[e]
-        row, part = given.rows[parents.row[e]], parts[e - first]
+    first = values.start[j]
+    for e in range(first, values.start[j + 1]):
+        w = given.weights[values.effect[e]] * scale * values.share[e]
+        row, part = given.rows[values.row[e]], parts[e - first]
         for t in range(n_topics):
             part[t] = w * row[topics[t]]
             rest[t] += part[t]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def fill_rest_of_entries(lam, entries, parents, given, weight, rest):
+def fill_rest_of_entries(lam, entries, values, given, weight, rest):
     """Write λ w_j0 of every group, and λ Σ_s w_js τ_sm of its topics, to ``weight`` and ``rest``.
 
     Parameters
     ----------
     entries : Entries
         Topics of every group.
-    given : ParentRows
+    given : SourceRows
         Rows without λ; those of clusters are not used.
     weight : float64 (n_groups,)
     rest : float64 (n_entries,)
     """
     for j in range(weight.size):
-        scale = lam * given.scales[parents.pattern[j]]
+        scale = lam * given.scales[values.pattern[j]]
         weight[j] = given.weights[0] * scale
-        for p in range(parents.start[j], parents.start[j + 1]):
-            w = given.weights[parents.effect[p]] * scale * parents.share[p]
+        for p in range(values.start[j], values.start[j + 1]):
+            w = given.weights[values.effect[p]] * scale * values.share[p]
             for e in range(entries.start[j], entries.start[j + 1]):
-                rest[e] += w * given.rows[parents.row[p], entries.column[e]]
+                rest[e] += w * given.rows[values.row[p], entries.column[e]]
 
 
 @njit(cache=True, error_model="numpy")
-def divide_tables(cluster, parts, n_parents, t, n, uniforms, used, of_parent):
-    """Assign ``n`` tables of a group's topic ``t`` to its parents, with a random number each.
+def divide_tables(cluster, parts, n_values, t, n, uniforms, used, of_value):
+    """Assign ``n`` tables of a group's topic ``t`` to its sources, with a random number each.
 
     ``cluster`` is the cluster's part of λ b_jm, ``parts`` those of the values. Adds the tables of
-    each value to ``of_parent`` (parents,); returns the number of tables of the cluster.
+    each value to ``of_value`` (values,); returns the number of tables of the cluster.
     """
     total, in_cluster = cluster, 0
-    for e in range(n_parents):
+    for e in range(n_values):
         total += parts[e, t]
     for i in range(n):
         remaining = uniforms[used + i] * total - cluster
         chosen = -1
         if remaining >= F(0.0):
-            for e in range(n_parents):
+            for e in range(n_values):
                 if parts[e, t] > F(0.0):
                     chosen = e  # the last possible one, should rounding pass all of them
                     remaining -= parts[e, t]
@@ -201,7 +202,7 @@ def divide_tables(cluster, parts, n_parents, t, n, uniforms, used, of_parent):
         if chosen < 0:
             in_cluster += 1
         else:
-            of_parent[chosen] += 1
+            of_value[chosen] += 1
     return in_cluster
 
 
@@ -216,25 +217,16 @@ def count_tables(a, uniforms):
 
 @njit(cache=True, error_model="numpy")
 def add_divided_tables(
-    j,
-    z,
-    topics,
-    counts,
-    n_topics,
-    parts,
-    rest,
-    groups,
-    key,
-    uniforms,
-    scratch,
-    parents,
-    given,
-    tables,
+    j, z, listed, parts, rest, groups, key, uniforms, scratch, values, given, tables
 ):
-    """Draw the tables of a group, add them to those of its parents; return their number."""
+    """Draw the tables of a group and add them to those of its sources; return their number.
+
+    ``listed`` are topics, their counts and their number, from `list_topics`.
+    """
     in_cluster, of_values, _ = tables
-    opened, of_parent = scratch
-    w = given.weights[0] * given.scales[parents.pattern[j]]
+    topics, counts, n_topics = listed
+    opened, of_value = scratch
+    w = given.weights[0] * given.scales[values.pattern[j]]
     fill_group_uniforms(j, groups, key, GROUP_TABLES, uniforms)
     first = total = 0
     for t in range(n_topics):
@@ -243,18 +235,16 @@ def add_divided_tables(
         first += counts[t]
         total += opened[t]
     # A random number for every table, from the tokens' blocks.
-    fill_group_uniforms(j, groups, key, TABLE_PARENTS, uniforms, total)
-    begin = parents.start[j]
-    n_parents, first = parents.start[j + 1] - begin, 0
+    fill_group_uniforms(j, groups, key, TABLE_SOURCES, uniforms, total)
+    begin = values.start[j]
+    n_values, first = values.start[j + 1] - begin, 0
     for t in range(n_topics):
         m, n = topics[t], opened[t]
-        of_parent[:n_parents] = 0
+        of_value[:n_values] = 0
         cluster = w * given.base[z, m]
-        in_cluster[z, m] += divide_tables(
-            cluster, parts, n_parents, t, n, uniforms, first, of_parent
-        )
-        for e in range(n_parents):
-            of_values[parents.row[begin + e], m] += of_parent[e]
+        in_cluster[z, m] += divide_tables(cluster, parts, n_values, t, n, uniforms, first, of_value)
+        for e in range(n_values):
+            of_values[values.row[begin + e], m] += of_value[e]
         first += n
     return total
 
@@ -267,7 +257,7 @@ def resample_groups_with_effects(
     topic_of_token,
     lam,
     base_by_topic,
-    parents,
+    values,
     given,
     draws_clusters,
     log_weights,
@@ -284,7 +274,7 @@ def resample_groups_with_effects(
     ----------
     base_by_topic : float32 (topic slots, cluster slots)
         λ τ_km, transposed.
-    given : ParentRows
+    given : SourceRows
         float32.
     draws_clusters : bool
         Whether clusters are drawn; otherwise only tables.
@@ -305,19 +295,17 @@ def resample_groups_with_effects(
     count, rest = np.zeros(n_slots, np.int64), np.empty(n_slots, np.float32)
     uniforms = empty_uniforms(groups)
     topics, counts, opened = np.empty((3, n_slots), np.int64)
-    max_parents = np.max(np.diff(parents.start)) if parents.pattern.size > 0 else 0
-    parts, scratch = (
-        np.empty((max_parents, n_slots), np.float32),
-        (opened, np.empty(max_parents, np.int64)),
-    )
+    max_values = np.max(np.diff(values.start)) if values.pattern.size > 0 else 0
+    parts = np.empty((max_values, n_slots), np.float32)
+    scratch = (opened, np.empty(max_values, np.int64))
     for chunk in range(first_chunk, last_chunk):
         total = 0.0
         for j in range(groups.chunk_start[chunk], groups.chunk_start[chunk + 1]):
             n_topics = list_topics(j, groups, topic_of_token, count, topics, counts)
-            fill_rest(j, topics, n_topics, parents, given, parts, rest)
+            fill_rest(j, topics, n_topics, values, given, parts, rest)
             z = np.int64(cluster_of_group[j])
             if draws_clusters:
-                w = given.weights[0] * given.scales[parents.pattern[j]]
+                w = given.weights[0] * given.scales[values.pattern[j]]
                 log_scores[:] = F(0.0)
                 for t in range(n_topics):
                     base = base_by_topic[topics[t]]
@@ -329,23 +317,10 @@ def resample_groups_with_effects(
                 z = pick(scores, n_cluster_slots, u)
                 cluster_of_group[j] = z
                 total += log_scores[z]
-            n_tables = add_divided_tables(
-                j,
-                z,
-                topics,
-                counts,
-                n_topics,
-                parts,
-                rest,
-                groups,
-                key,
-                uniforms,
-                scratch,
-                parents,
-                given,
-                tables,
+            listed = (topics, counts, n_topics)
+            tables[2][values.pattern[j]] += add_divided_tables(
+                j, z, listed, parts, rest, groups, key, uniforms, scratch, values, given, tables
             )
-            tables[2][parents.pattern[j]] += n_tables
             for t in range(n_topics):
                 topics_in_cluster[z, topics[t]] += counts[t]
         log_likelihood[chunk] = total

@@ -17,7 +17,7 @@ from mcsquared.kernels.cpu.special import crt, log_rising_factorial
 from mcsquared.kernels.rng import Step, uniform_of
 
 SIDES, TABLES = int(Step.CLUSTER_SIDES), int(Step.SET_TABLES)
-PARENTS = int(Step.SET_PARENTS)
+SOURCES = int(Step.SET_SOURCES)
 FIXED_POINT = 2.0**24  # scale of floats that are summed as integers
 TOPIC_BITS = 14  # low bits of the index of a random number; the others are the group
 ANCHORS, SCAN, PROPOSAL = 0, 1, 2
@@ -42,7 +42,7 @@ class GroupBases(NamedTuple):
 
     lam: float
     weight: np.ndarray  # float64 (n_groups,): λ times the weight of the cluster
-    rest: np.ndarray  # float64 (n_entries,): λ times the share of the topic in other parents
+    rest: np.ndarray  # float64 (n_entries,): λ times the share of the topic in other sources
 
 
 class Launch(NamedTuple):
@@ -310,7 +310,7 @@ def thin_tables(n, share, key, index):
     """Draw how many of n tables come from the cluster: Binomial(n, share)."""
     kept = 0
     for i in range(n):
-        kept += uniform_of(key, PARENTS, index, i) < share
+        kept += uniform_of(key, SOURCES, index, i) < share
     return kept
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mcsquared.arrays import Floats, Int32s, Int64s
-from mcsquared.kernels.cpu.effects import ParentRows, fill_rest_of_entries
+from mcsquared.kernels.cpu.effects import SourceRows, fill_rest_of_entries
 from mcsquared.kernels.cpu.split_merge import (
     GroupBases,
     Launch,
@@ -71,7 +71,7 @@ class GroupDivision(NamedTuple):
     statistics: Floats
     lam: float
     key: Key
-    effects: ParentRows | None = None
+    effects: SourceRows | None = None
 
 
 class GroupSets(NamedTuple):
@@ -88,7 +88,7 @@ class GroupSets(NamedTuple):
     is_new: Any
     lam: float
     key: Key
-    effects: ParentRows | None = None
+    effects: SourceRows | None = None
 
 
 class ChosenGroups(NamedTuple):
@@ -155,13 +155,13 @@ def bases_of_groups(
     observations: Observations, labels: DividedLabels, given: GroupDivision | GroupSets
 ) -> GroupBases:
     """Return the parts of each group's base measure that do not depend on the shares of its set."""
-    parents, lam = observations.parents, given.lam
+    values, lam = observations.effect_values, given.lam
     if labels.bases is not None:
         return labels.bases
-    if given.effects is None or parents is None:
+    if given.effects is None or values is None:
         return GroupBases(lam, np.zeros(0), np.zeros(0))
     bases = GroupBases(lam, np.zeros(observations.n_groups), np.zeros(len(labels.rows.column)))
-    fill_rest_of_entries(lam, labels.rows, parents, given.effects, bases.weight, bases.rest)
+    fill_rest_of_entries(lam, labels.rows, values, given.effects, bases.weight, bases.rest)
     return bases
 
 

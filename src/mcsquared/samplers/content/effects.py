@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from mcsquared.arrays import Float32s, Floats, Int64s
 from mcsquared.kernels.cpu.contexts import ContextParameters, GivenContexts
 from mcsquared.kernels.cpu.effects import (
-    ParentRows,
-    Parents,
+    EffectValues,
+    SourceRows,
     fill_bases,
     resample_groups_with_effects,
     sweep_tokens_of_many_topics,
@@ -33,22 +33,22 @@ from mcsquared.samplers.types import EffectDraw, Globals, GroupTask, Key, Labels
 MAX_GROUPS = 2048  # whose base measures are in memory at a time, per thread
 
 
-def parents_of(task: GroupTask) -> Parents:
+def effect_values_of(task: GroupTask) -> EffectValues:
     """Return the values of the effects of every group."""
-    assert task.observations.parents is not None
-    return task.observations.parents
+    assert task.observations.effect_values is not None
+    return task.observations.effect_values
 
 
-def float32_rows(globals_: Globals) -> ParentRows:
+def float32_rows(globals_: Globals) -> SourceRows:
     """Return `rows_given` of the globals."""
     assert globals_.effects is not None
     return rows_given(globals_.lam, globals_.weights.log_shares, globals_.effects)
 
 
-def rows_given(lam: float, log_shares: Floats, effects: EffectDraw) -> ParentRows:
-    """Return λ τ of all parents, and the weights of effects, as float32."""
+def rows_given(lam: float, log_shares: Floats, effects: EffectDraw) -> SourceRows:
+    """Return λ τ of clusters and values, and the weights of effects, as float32."""
     weights = effects.weights
-    return ParentRows(
+    return SourceRows(
         base=as_float32(lam * np.exp(log_shares)),
         rows=as_float32(lam * np.exp(effects.log_shares)),
         weights=weights.astype(np.float32),
@@ -56,30 +56,30 @@ def rows_given(lam: float, log_shares: Floats, effects: EffectDraw) -> ParentRow
     )
 
 
-def float64_rows(globals_: Globals) -> ParentRows:
-    """Return τ of all parents, without λ, and the weights of effects, as float64."""
+def float64_rows(globals_: Globals) -> SourceRows:
+    """Return τ of clusters and values, without λ, and the weights of effects, as float64."""
     assert globals_.effects is not None
     given = rows_of_values(globals_.effects)
     return given._replace(base=np.exp(globals_.weights.log_shares))
 
 
-def rows_of_values(effects: EffectDraw) -> ParentRows:
+def rows_of_values(effects: EffectDraw) -> SourceRows:
     """Return τ of the values of effects, without λ and without clusters, as float64."""
     weights = effects.weights
     rows = np.exp(effects.log_shares)
-    return ParentRows(np.zeros((0, 0)), rows, weights, scales_of_patterns(weights))
+    return SourceRows(np.zeros((0, 0)), rows, weights, scales_of_patterns(weights))
 
 
 def draw_word_topics(task: GroupTask, max_slots: int) -> None:
     """Draw the topics of all words; the fast kernel takes at most ``max_slots`` topic slots."""
     observations, labels, globals_, threads = task
-    layout, parents, given = observations.layout, parents_of(task), float32_rows(globals_)
+    layout, values, given = observations.layout, effect_values_of(task), float32_rows(globals_)
     n_slots, psi = given.base.shape[1], globals_.content.reshape(-1)
     blocks, rows = (0,) * (n_slots // N_LANES), np.zeros(observations.n_groups, np.int32)
     tokens = (observations.groups, observations.word)
 
     def sweep(chosen: Int64s, base: Float32s) -> None:
-        fill_bases(chosen, labels.cluster_of_group, parents, given, base)
+        fill_bases(chosen, labels.cluster_of_group, values, given, base)
         if n_slots > max_slots:
             found = (base, psi, globals_.key, labels.topic_of_token)
             sweep_tokens_of_many_topics(chosen, *tokens, *found)
@@ -107,14 +107,14 @@ def draw_vector_topics_by_chunk(
 ) -> NDArray[np.float64]:
     """Draw the topics of vectors; return their statistics by chunk and topic, see `Sums`."""
     observations, labels, globals_, _ = task
-    parents, given, n_slots = parents_of(task), float64_rows(globals_), globals_.slots[1]
+    values, given, n_slots = effect_values_of(task), float64_rows(globals_), globals_.slots[1]
     statistics = np.zeros((last - first, n_slots, observations.n_content_statistics))
     rows = np.zeros(observations.n_groups, np.int32)
     for chunk in range(first, last):
         begin, end = observations.layout.chunk_start[chunk : chunk + 2]
         chosen = np.arange(begin, end)
         shares = np.empty((len(chosen), n_slots))
-        fill_bases(chosen, labels.cluster_of_group, parents, given, shares)
+        fill_bases(chosen, labels.cluster_of_group, values, given, shares)
         with np.errstate(divide="ignore"):
             log_shares = np.log(shares)
         rows[chosen] = np.arange(len(chosen))
@@ -179,7 +179,7 @@ def draw_clusters_and_tables(
     task: GroupTask,
     order: GroupOrder | GivenClusters,
     draws_clusters: bool,
-    given: ParentRows,
+    given: SourceRows,
     lam: float,
     key: Key,
     cluster_terms: tuple[Any, ...],
@@ -189,9 +189,9 @@ def draw_clusters_and_tables(
 
     ``cluster_terms`` are the log-weights of the clusters and the contexts of the groups.
     """
-    labels, parents = task.labels, parents_of(task)
+    labels, values = task.labels, effect_values_of(task)
     tokens = (order.groups, labels.topic_of_token, lam, np.ascontiguousarray(given.base.T))
-    rows = (parents, given, draws_clusters)
+    rows = (values, given, draws_clusters)
 
     def assign(first: int, last: int) -> tuple[NDArray[Any], ...]:
         topics, in_cluster = np.zeros((2, *given.base.shape), np.int32)

@@ -1,12 +1,12 @@
 """Contexts that act on topics: topic weights of their values, tables, ω and v_c.
 
-    b_j  =  Σ_s ω_s τ_s / W        over the parents s that group j has, W = Σ ω of these parents
+    b_j  =  Σ_s ω_s τ_s / W        over the sources s that group j has, W = Σ ω of these sources
 
-The parents are the cluster and the values of the group's effects. Each of the group's tables comes
+The sources are the cluster and the values of the group's effects. Each of the group's tables comes
 from one of them, so that τ_s ~ Dir(v_c ε + O_s), with O_s the tables of all groups from s. If all
 groups had all effects, ω would be Dir(1 + totals). A group without some of them contributes the
 factor ω_s / W to each of its tables. W^−T is the normaliser of a negative binomial distribution:
-R ~ NegBin(T, W) further tables, all of them from missing parents, restore the Dirichlet.
+R ~ NegBin(T, W) further tables, all of them from missing sources, restore the Dirichlet.
 """
 
 from itertools import pairwise, product
@@ -129,7 +129,7 @@ def resample_effects(sweep: Sweep) -> None:
 def draw_missing_tables(
     weights: Floats, tables_by_pattern: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Draw the tables that missing parents would have had: int64 (n_effects + 1,)."""
+    """Draw the tables that missing sources would have had: int64 (n_effects + 1,)."""
     added = np.zeros(len(weights), np.int64)
     for pattern in np.flatnonzero(tables_by_pattern):
         is_missing = np.array([False, *(not pattern >> c & 1 for c in range(len(weights) - 1))])
@@ -143,7 +143,7 @@ def draw_missing_tables(
 
 
 def scales_of_patterns(weights: Floats) -> Floats:
-    """Return 1 / Σ ω over the parents of groups with each set of effects: (2^n_effects,)."""
+    """Return 1 / Σ ω over the sources of groups with each set of effects: (2^n_effects,)."""
     n_effects = len(weights) - 1
     bits = np.arange(2**n_effects)[:, None] >> np.arange(n_effects) & 1
     return 1.0 / (weights[0] + bits @ weights[1:])

@@ -37,7 +37,7 @@ from scipy.special import gammaln
 
 from mcsquared.arrays import CountArray, Floats, Int32s
 from mcsquared.families.numerics import log_rising_factorial
-from mcsquared.kernels.cpu.effects import ParentRows
+from mcsquared.kernels.cpu.effects import SourceRows
 from mcsquared.kernels.cpu.split_merge import (
     ANCHORS,
     FIXED_POINT,
@@ -100,14 +100,14 @@ class SplitMergeRound:
     ----------
     key : Key
         Key of the random numbers of this round.
-    effects : ParentRows, optional
+    effects : SourceRows, optional
         Topic weights of the values of effects.
     """
 
     pairs: Pairs
     clusters: Int32s  # (n_pairs, 2): clusters of the anchors
 
-    def __init__(self, sweep: Sweep, key: Key, effects: ParentRows | None = None) -> None:
+    def __init__(self, sweep: Sweep, key: Key, effects: SourceRows | None = None) -> None:
         self.sweep, self.key, self.effects = sweep, key, effects
         state = sweep.state
         active = state.counts.tokens_in_topic > 0

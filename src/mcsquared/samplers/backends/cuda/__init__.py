@@ -43,7 +43,7 @@ def missing_gpu() -> str | None:
 
 def check_families(observations: Observations) -> None:
     """Raise an error for families, and contexts that act on topics, which require a CPU."""
-    if observations.parents is not None:
+    if observations.effect_values is not None:
         raise InputError("effects require device='cpu', got device='cuda'")
     content = observations.python_content
     if content is not None and not content.family.has_natural_parameters:
