@@ -13,7 +13,7 @@ import mcsquared as mc2
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 from mcsquared.families import Categorical, Gaussian, MultivariateGaussian, Poisson
-from mcsquared.model.parameters import NAMES, Gamma
+from mcsquared.model.parameters import CONCENTRATIONS, Gamma
 from mcsquared.model.priors import Priors
 from tests.samplers.cases import every_case
 
@@ -38,7 +38,7 @@ def test_a_gamma_wants_a_mean_that_kernels_can_compute_with(shape, rate):
         Gamma(shape, rate)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CONCENTRATIONS)
 @pytest.mark.parametrize("value", [5e-324, 1e-31, 1e31, 1e39])
 def test_concentrations_that_kernels_cannot_compute_with_are_refused(name, value):
     message = rf"{name} must be between 1e-30 and 1e\+30, got"

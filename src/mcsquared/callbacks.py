@@ -10,7 +10,7 @@ import numpy as np
 
 from mcsquared.checks import check_integer
 from mcsquared.errors import InputError
-from mcsquared.model.parameters import NAMES
+from mcsquared.model.parameters import CONCENTRATIONS
 
 if TYPE_CHECKING:
     from mcsquared.chain import SweepInfo
@@ -78,7 +78,7 @@ class StopWhenFlat:
             raise InputError(f"max_rhat must be a number > 1, got {self.max_rhat!r}")
         if not isinstance(self.min_ess, int | float) or not self.min_ess >= 0.0:
             raise InputError(f"min_ess must be a number >= 0, got {self.min_ess!r}")
-        allowed, scalars = (*DEFAULT_SCALARS, *NAMES), self.scalars
+        allowed, scalars = (*DEFAULT_SCALARS, *CONCENTRATIONS), self.scalars
         if isinstance(scalars, str) or not scalars or not set(scalars) <= set(allowed):
             raise InputError(f"scalars must be some of {', '.join(allowed)}, got {scalars!r}")
 

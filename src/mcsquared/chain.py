@@ -18,7 +18,7 @@ from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.callbacks import STOP_CHAIN
 from mcsquared.errors import InputError
 from mcsquared.kernels.cpu.counts import sparse_columns
-from mcsquared.model.parameters import NAMES, Concentrations, values_of
+from mcsquared.model.parameters import CONCENTRATIONS, Concentrations, values_of
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.posterior.convergence import Assessment, assess
@@ -36,7 +36,16 @@ from mcsquared.state import NO_BOUNDS, Bounds, LevelState, State
 if TYPE_CHECKING:
     import pandas as pd
 
-TRACE = ("sweep", "chain", "kept", "n_clusters", "n_topics", "log_joint", *NAMES, "seconds")
+TRACE = (
+    "sweep",
+    "chain",
+    "kept",
+    "n_clusters",
+    "n_topics",
+    "log_joint",
+    *CONCENTRATIONS,
+    "seconds",
+)
 
 LEVEL_TRACE = ("n_types", "alpha", "v")  # of every level above groups
 

@@ -34,16 +34,16 @@ from mcsquared.kernels.cpu.switched_topics import (
     start_groups,
 )
 from mcsquared.kernels.rng import Step
-from mcsquared.model.parameters import Concentration, Declaration, initial_value
+from mcsquared.model.parameters import Concentration, HyperParameter, initial_value
 from mcsquared.samplers.types import Key
 from mcsquared.schedule import Schedule
 
 CHAIN = 0
 PREDICTION = 2**32 - 1  # in place of the number of a sweep
 N_REPEATS = 20  # imputations of a new group for each cluster and stored draw
-LOCAL = Declaration("local_prior", "α_k", "prior of the shares of local topics", Gamma(1, 1))
-GLOBAL = Declaration("global_prior", "α", "prior of the shares of global topics", Gamma(1, 1))
-SWITCH = Declaration("switch_prior", "γ", "prior of the share of local tokens", Gamma(1, 1))
+LOCAL = HyperParameter("local_prior", "α_k", "prior of the shares of local topics", Gamma(1, 1))
+GLOBAL = HyperParameter("global_prior", "α", "prior of the shares of global topics", Gamma(1, 1))
+SWITCH = HyperParameter("switch_prior", "γ", "prior of the share of local tokens", Gamma(1, 1))
 DIRICHLET_PRIORS = (LOCAL, GLOBAL, SWITCH)
 
 
@@ -187,8 +187,8 @@ class MGCTM(ClusterMixin, BaseEstimator):
             check_integer(name, getattr(self, name), smallest)
         for name in ("cluster_prior", "concentration"):
             check_positive(name, getattr(self, name))
-        for declaration in DIRICHLET_PRIORS:
-            declaration.validated(getattr(self, declaration.name))
+        for parameter in DIRICHLET_PRIORS:
+            parameter.validated(getattr(self, parameter.name))
         check_choice("init", self.init, ("kmeans", "random"))
         if self.n_sweeps <= self.burn_in:
             raise InputError(

@@ -17,7 +17,7 @@ Concentration = float | Gamma
 
 
 @dataclass(frozen=True)
-class Declaration:
+class HyperParameter:
     """One hyper-parameter of the model."""
 
     name: str  # argument of the estimator, column of the trace, key in files
@@ -52,13 +52,11 @@ class Declaration:
         return 0.0 < value < math.inf if isinstance(prior, Gamma) else value == prior
 
 
-ALPHA = Declaration("alpha", "α", "concentration of clusters", Gamma(1, 1))
-V = Declaration("v", "v", "concentration of topics in a cluster", Gamma(1, 0.1))
-ETA = Declaration("eta", "η", "concentration of topics at the root", Gamma(1, 1))
-LAM = Declaration("lam", "λ", "how closely groups follow their cluster", Gamma(1, 0.1), True)
-CONCENTRATIONS = (ALPHA, V, ETA, LAM)
-NAMES = tuple(declaration.name for declaration in CONCENTRATIONS)
-DECLARED = {declaration.name: declaration for declaration in CONCENTRATIONS}
+ALPHA = HyperParameter("alpha", "α", "concentration of clusters", Gamma(1, 1))
+V = HyperParameter("v", "v", "concentration of topics in a cluster", Gamma(1, 0.1))
+ETA = HyperParameter("eta", "η", "concentration of topics at the root", Gamma(1, 1))
+LAM = HyperParameter("lam", "λ", "how closely groups follow their cluster", Gamma(1, 0.1), True)
+CONCENTRATIONS = {parameter.name: parameter for parameter in (ALPHA, V, ETA, LAM)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,12 +69,12 @@ class Concentrations:
     lam: float
 
 
-assert tuple(field.name for field in fields(Concentrations)) == NAMES
+assert [field.name for field in fields(Concentrations)] == list(CONCENTRATIONS)
 
 
 def values_of(source: Any) -> dict[str, Any]:
     """Return the attributes of ``source`` that are concentrations, by name, in declared order."""
-    return {name: getattr(source, name) for name in NAMES}
+    return {name: getattr(source, name) for name in CONCENTRATIONS}
 
 
 def initial_value(prior: Concentration) -> float:

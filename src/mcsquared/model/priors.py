@@ -20,7 +20,6 @@ from mcsquared.model.parameters import (
     ALPHA,
     CONCENTRATIONS,
     ETA,
-    NAMES,
     Concentration,
     V,
     from_json,
@@ -51,9 +50,9 @@ class LevelPriors:
     v: Concentration = V.default
 
     def __post_init__(self) -> None:
-        for declared in (ALPHA, V):
-            value = declared.validated(getattr(self, declared.name))
-            object.__setattr__(self, declared.name, value)
+        for parameter in (ALPHA, V):
+            value = parameter.validated(getattr(self, parameter.name))
+            object.__setattr__(self, parameter.name, value)
         for name, family in self.contexts.items():
             if not family.can_sample:
                 raise InputError(
@@ -128,9 +127,8 @@ class Priors:
     levels: Mapping[str, LevelPriors] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for declared in CONCENTRATIONS:
-            value = declared.validated(getattr(self, declared.name))
-            object.__setattr__(self, declared.name, value)
+        for name, parameter in CONCENTRATIONS.items():
+            object.__setattr__(self, name, parameter.validated(getattr(self, name)))
         object.__setattr__(self, "content", _with_word_concentration(self.content))
         default = DEFAULT_CONCENTRATION if self.lam == math.inf else LEARNED
         contexts = _with_concentrations(self.contexts, default)
@@ -255,7 +253,7 @@ class Priors:
                     str(name): Effect.from_dict(effect)
                     for name, effect in data.get("effects", {}).items()
                 },
-                **{name: from_json(data[name]) for name in NAMES},
+                **{name: from_json(data[name]) for name in CONCENTRATIONS},
                 levels={
                     str(level["name"]): LevelPriors.from_dict(level)
                     for level in data.get("levels", [])

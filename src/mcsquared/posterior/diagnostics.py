@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mcsquared.arrays import Floats
-from mcsquared.model.parameters import DECLARED, NAMES
+from mcsquared.model.parameters import CONCENTRATIONS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +26,12 @@ _LOW_ESS = (
     f"effective sample size below {MIN_ESS:.0f}, so estimates are imprecise: increase n_sweeps"
 )
 
-SCALARS = ("n_clusters", "n_topics", "log_joint", *NAMES)  # independent of the numbering of labels
+SCALARS = (
+    "n_clusters",
+    "n_topics",
+    "log_joint",
+    *CONCENTRATIONS,
+)  # independent of the numbering of labels
 
 
 def diagnostics(trace: pd.DataFrame, notes: Sequence[str] = ()) -> pd.DataFrame:
@@ -50,7 +55,7 @@ def diagnostics(trace: pd.DataFrame, notes: Sequence[str] = ()) -> pd.DataFrame:
     rows = []
     for name in filter(trace.__contains__, SCALARS):
         chains = chains_of(trace, name)
-        if name in DECLARED and DECLARED[name].may_be_infinite and not _varies(chains):
+        if name in CONCENTRATIONS and CONCENTRATIONS[name].may_be_infinite and not _varies(chains):
             continue
         mean = chains.mean() if chains.size else np.nan
         sd = chains.std(ddof=1) if chains.size > 1 else np.nan

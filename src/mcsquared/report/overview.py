@@ -11,7 +11,7 @@ from mcsquared.arrays import Floats, Int64s
 from mcsquared.families import ConjugateFamily
 from mcsquared.gamma import Gamma
 from mcsquared.markup import plural, shorten
-from mcsquared.model.parameters import DECLARED
+from mcsquared.model.parameters import CONCENTRATIONS
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.convergence import assess_posterior, convergence_summary
 from mcsquared.posterior.diagnostics import SCALARS
@@ -22,7 +22,7 @@ SCALAR_LABELS = {
     "n_clusters": "occupied clusters",
     "n_topics": "occupied topics",
     "log_joint": "log joint density",
-    **{name: declared.label for name, declared in DECLARED.items()},
+    **{name: parameter.label for name, parameter in CONCENTRATIONS.items()},
 }
 _GOOD_SAMPLE_SIZE, _BAD_SAMPLE_SIZE = 200.0, 50.0
 _MIN_CONFIDENCE = 0.8

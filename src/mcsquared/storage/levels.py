@@ -78,9 +78,9 @@ def unpack_levels(
 
 
 def _check_concentrations(alpha: float, v: float, prior: LevelPriors | None = None) -> None:
-    for declared, value in ((ALPHA, alpha), (V, v)):
-        if not declared.allows(value, getattr(prior, declared.name, None)):
-            raise ModelFileError(f"{declared.name}={value!r} is not possible for a level")
+    for parameter, value in ((ALPHA, alpha), (V, v)):
+        if not parameter.allows(value, getattr(prior, parameter.name, None)):
+            raise ModelFileError(f"{parameter.name}={value!r} is not possible for a level")
 
 
 def _check_tables(children: Int32s, orphans: Int32s, tables: Any) -> None:

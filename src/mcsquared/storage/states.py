@@ -12,7 +12,7 @@ from mcsquared.arrays import Floats, Int32s, Integers
 from mcsquared.errors import ModelFileError
 from mcsquared.families import ConjugateFamily
 from mcsquared.kernels.cpu.lanes import N_LANES
-from mcsquared.model.parameters import CONCENTRATIONS, NAMES, values_of
+from mcsquared.model.parameters import CONCENTRATIONS, values_of
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.observations.disk import DiskObservations
@@ -28,7 +28,7 @@ from mcsquared.storage.levels import (
 )
 
 SUM_TOLERANCE = 1e-6  # between sums of the same numbers in different orders
-_DRAW_SCALARS = ("index", "unused_weight", *NAMES)
+_DRAW_SCALARS = ("index", "unused_weight", *CONCENTRATIONS)
 
 
 def pack_state(state: State, on_disk: bool = False) -> tuple[Tensors, dict[str, Any]]:
@@ -130,10 +130,11 @@ def unpack_state(
 def _concentrations(reader: Reader, priors: Priors) -> dict[str, Any]:
     """Return the concentrations by name; the priors must allow them."""
     values = reader.array("concentrations", np.float64, (len(CONCENTRATIONS),), 0.0).tolist()
-    for declared, value in zip(CONCENTRATIONS, values, strict=True):
-        if not declared.allows(value, getattr(priors, declared.name)):
-            raise ValueError(f"{declared.name}={value!r} is not possible under these priors")
-    return dict(zip(NAMES, values, strict=True))
+    found = dict(zip(CONCENTRATIONS, values, strict=True))
+    for name, value in found.items():
+        if not CONCENTRATIONS[name].allows(value, getattr(priors, name)):
+            raise ValueError(f"{name}={value!r} is not possible under these priors")
+    return found
 
 
 def _state_shapes(reader: Reader, observations: Observations) -> Floats:
@@ -273,7 +274,8 @@ def unpack_draw(
     index, unused, *values = (float(value) for value in scalars)
     if index >= len(cluster_of_group) or index != int(index):
         raise ModelFileError(f"{prefix} refers to a draw that does not exist")
-    if not all(c.allows(value) for c, value in zip(CONCENTRATIONS, values, strict=True)):
+    concentrations = dict(zip(CONCENTRATIONS, values, strict=True))
+    if not all(CONCENTRATIONS[name].allows(value) for name, value in concentrations.items()):
         raise ModelFileError(f"{prefix} has an invalid concentration")
     weights = _weights(reader, f"{prefix}.topic_weights", unused)
     sizes = np.bincount(cluster_of_group[int(index)])
@@ -282,7 +284,6 @@ def unpack_draw(
     tokens = reader.csr(f"{prefix}.topics_in_cluster", len(sizes), len(weights))
     if np.unique(tokens.indices).size != len(weights):
         raise ModelFileError(f"{prefix} has a topic without tokens")
-    concentrations = dict(zip(NAMES, values, strict=True))
     name, tables = f"{prefix}.tables_in_cluster", None
     if not math.isinf(concentrations["lam"]):
         tables = _tables(reader, name, tokens, bool(priors.effects))
