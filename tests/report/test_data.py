@@ -159,7 +159,7 @@ def test_a_report_of_a_sample_says_so(monkeypatch):
     monkeypatch.setattr("mcsquared.report.page.MAX_LISTED_GROUPS", 25)
     data = report_data(posterior, corpus)
     assert data["groups"]["n"] == len(data["groups"]["names"]) == 25
-    assert any("25 of 60 groups" in gap for gap in data["gaps"])
+    assert any("25 of 60 groups" in text for text in data["limitations"])
     numbers = unpacked(data["groups"]["numbers"])
     np.testing.assert_array_equal(
         unpacked(data["groups"]["cluster"]), posterior.labels[numbers.astype(int)]

@@ -63,9 +63,9 @@ def test_contexts_that_act_on_topics_have_a_table_of_effects(browser, pages):
             "return document.querySelector('main select').options[arguments[0]].value", index
         )
         browser.choose("main select", value)
-        assert context in browser.text(".acting h3")
-        assert browser.texts(".acting th[scope=col]") == ["topic", "effect", "90% interval"]
-        assert len(browser.all(".acting tbody tr")) > 1
+        assert context in browser.text(".effect h3")
+        assert browser.texts(".effect th[scope=col]") == ["topic", "effect", "90% interval"]
+        assert len(browser.all(".effect tbody tr")) > 1
     assert browser.console_messages() == []
 
 

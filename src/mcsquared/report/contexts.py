@@ -50,7 +50,7 @@ def context_data(
         by_topic = posterior.context_given_topic(name).to_numpy().T
     except InputError as error:
         # A user-defined family need not define `predictive`; the groups' values are still listed.
-        return {**data, "table": None, "why": str(error)}
+        return {**data, "table": None, "reason": str(error)}
     weight = sizes / sizes.sum()
     display = context_display(posterior, name)
     data["table"] = display

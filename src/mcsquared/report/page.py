@@ -195,7 +195,7 @@ def report_data(
         "checks": checks(posterior, likely.confidence, diagnostics),
         "model": model_sentences(posterior),
         "notes": [shorten(note, 400) for note in posterior.notes],
-        "gaps": _limitations(posterior, corpus, groups),
+        "limitations": _limitations(posterior, corpus, groups),
         "groups": group_data(posterior, likely, discs, groups, topics_of_group, corpus is not None),
         "clusters": clusters,
         "topics": topic_data(posterior, shares, words, has_images, dimension_names)
@@ -209,7 +209,7 @@ def report_data(
         "relevance": relevance_data(posterior),
         "hierarchy": hierarchy_data(posterior),
         "topic_positions": topic_positions(posterior),
-        "effects": prevalence_data(posterior),
+        "prevalence": prevalence_data(posterior),
         "texts": text_data(texts, groups, posterior.n_groups),
         "diagnostics": diagnostics,
     }
@@ -228,19 +228,19 @@ def _typical_of_clusters(posterior: Posterior, groups: Int64s, score: Floats) ->
 
 def _limitations(posterior: Posterior, corpus: Corpus | None, groups: Int64s) -> list[str]:
     """Return the limitations of the report, and how to remove them."""
-    gaps = []
+    limitations = []
     if corpus is None:
-        gaps.append(
+        limitations.append(
             "A model file does not contain the content of the groups, so the topics of a group are "
             "those of its clusters. With the data (corpus=..., or --data on the command line) the "
             "report has the topics of each group and a map by topics."
         )
     if len(groups) < posterior.n_groups:
-        gaps.append(
+        limitations.append(
             f"The report lists a random sample of {len(groups):,} of {posterior.n_groups:,} "
             "groups; all statistics refer to all groups."
         )
-    return gaps
+    return limitations
 
 
 def render(data: dict[str, Any]) -> str:

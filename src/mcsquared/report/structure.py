@@ -78,7 +78,7 @@ def prevalence_data(posterior: Posterior) -> list[dict[str, Any] | None]:
                 **{
                     part: pack(getattr(prevalence, part)[rows]) for part in ("share", "low", "high")
                 },
-                "acting": _effect_data(posterior, name),
+                "effects": _effect_data(posterior, name),
             }
         )
     return data

@@ -4,7 +4,7 @@ const TABS = [
   ['overview', 'Overview', overviewView], ['map', 'Map', mapView], ['clusters', 'Clusters', clustersView],
   ['topics', 'Topics', topicsView], ['groups', 'Groups', groupsView],
   ...levels.map((level) => [`level${level.number}`, capitalised(level.name), (args) => levelView(level, args)]), ['diagnostics', 'Diagnostics', diagnosticsView],
-  ...(effects.some(Boolean) ? [['effects', 'Effects', effectsView]] : []), ...(hierarchies.clusters || hierarchies.topics ? [['hierarchy', 'Hierarchy', hierarchyView]] : []),
+  ...(prevalence.some(Boolean) ? [['effects', 'Effects', effectsView]] : []), ...(hierarchies.clusters || hierarchies.topics ? [['hierarchy', 'Hierarchy', hierarchyView]] : []),
 ];
 const VIEWS = { ...Object.fromEntries(TABS.map(([name, , view]) => [name, view])), words: wordView, values: valueView, search: searchView };
 const TAB_OF = { words: 'topics', values: 'groups', search: '' };

@@ -75,7 +75,7 @@ function contextBlock(context, of, id, colour) {
   const parts = [];
   const block = h('section', { class: 'card context' }, title);
   if (!context.table) {
-    block.append(h('p', { class: 'note' }, context.why || 'No distribution is available for this context.'));
+    block.append(h('p', { class: 'note' }, context.reason || 'No distribution is available for this context.'));
     return block;
   }
   if (context.table === 'categories') {

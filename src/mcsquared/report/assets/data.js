@@ -134,9 +134,9 @@ const hierarchies = Object.fromEntries(Object.entries(page.hierarchy).map(([of, 
   first: unpack(found.first), second: unpack(found.second), distance: unpack(found.distance), weight: unpack(found.weight),
 }]));
 
-const effects = page.effects.map((found) => found && {
+const prevalence = page.prevalence.map((found) => found && {
   values: found.values, points: unpack(found.points), groups: unpack(found.groups), share: unpack(found.share), low: unpack(found.low), high: unpack(found.high),
-  acting: found.acting && { values: found.acting.values, effect: unpack(found.acting.effect), low: unpack(found.acting.low), high: unpack(found.acting.high) },
+  effects: found.effects && { values: found.effects.values, effect: unpack(found.effects.effect), low: unpack(found.effects.low), high: unpack(found.effects.high) },
 });
 
 // The categories of group j.

@@ -3,7 +3,7 @@
 const N_LINES = 8; // coloured topics in a chart
 
 function effectCurves(c) {
-  const [found, n] = [effects[c], topics.n];
+  const [found, n] = [prevalence[c], topics.n];
   const column = (part, m) => Float32Array.from(found.values, (_, v) => found[part][v * n + m]);
   const chosen = Array.from({ length: Math.min(N_LINES, n) }, (_, m) => m);
   const chart = curves(found.points, chosen.map((m) => ({ values: column('share', m), low: column('low', m), high: column('high', m), colour: `var(--c${m})`, band: 0.07 })),
@@ -14,7 +14,7 @@ function effectCurves(c) {
 }
 
 function effectBars(c, m) {
-  const [found, n] = [effects[c], topics.n];
+  const [found, n] = [prevalence[c], topics.n];
   return bars(found.values.map((value, v) => ({
     label: h('span', {}, found.points ? formatValue(contexts[c], found.points[v], 4) : value),
     value: found.share[v * n + m], low: found.low[v * n + m], high: found.high[v * n + m], title: plural(found.groups[v], 'group'),
@@ -23,7 +23,7 @@ function effectBars(c, m) {
 
 // Intervals of differences assume that the shares of the two values are independent.
 function effectDifferences(c, first, second) {
-  const [found, n] = [effects[c], topics.n];
+  const [found, n] = [prevalence[c], topics.n];
   const rows = Array.from({ length: n }, (_, m) => {
     const [a, b] = [first * n + m, second * n + m];
     const half = Math.hypot(found.high[a] - found.low[a], found.high[b] - found.low[b]) / 2;
@@ -38,8 +38,8 @@ function effectDifferences(c, first, second) {
 }
 
 // Topics that a value of a context raises or lowers, if the context acts on topics.
-function actingTopics(c, v) {
-  const [found, n] = [effects[c].acting, topics.n];
+function effectTopics(c, v) {
+  const [found, n] = [prevalence[c].effects, topics.n];
   const rows = Array.from({ length: n }, (_, m) => ({ m, effect: found.effect[v * n + m], low: found.low[v * n + m], high: found.high[v * n + m] }))
     .sort((a, b) => Math.abs(b.effect) - Math.abs(a.effect)).slice(0, 15);
   const table = h('table', {}, h('thead', {}, h('tr', {}, ['topic', 'effect', '90% interval'].map((text) => h('th', { scope: 'col' }, text)))),
@@ -49,24 +49,24 @@ function actingTopics(c, v) {
   return table;
 }
 
-function actingCard(c) {
-  const found = effects[c].acting;
+function effectCard(c) {
+  const found = prevalence[c].effects;
   const body = h('div', {});
   const update = (v) => body.replaceChildren(card(`Effect of ${contexts[c].name}: ${found.values[v]}`,
-    'What the value adds to the topic shares of a group, compared with the average value, whatever its cluster. The largest first.', actingTopics(c, v)));
+    'What the value adds to the topic shares of a group, compared with the average value, whatever its cluster. The largest first.', effectTopics(c, v)));
   update(0);
   const names = found.values.map((value, v) => [String(v), value]);
-  return h('div', { class: 'acting' }, h('div', { class: 'toolbar' }, choice('Effect of', names, '0', (v) => update(Number(v)))), body);
+  return h('div', { class: 'effect' }, h('div', { class: 'toolbar' }, choice('Effect of', names, '0', (v) => update(Number(v)))), body);
 }
 
 function signedPercent(x) { return `${x < 0 ? '−' : '+'}${percent(Math.abs(x))}`; }
 
 function effectsView() {
-  const usable = effects.map((found, c) => (found && found.values.length ? c : -1)).filter((c) => c >= 0);
+  const usable = prevalence.map((found, c) => (found && found.values.length ? c : -1)).filter((c) => c >= 0);
   let c = usable[0];
   const body = h('div', {});
   const draw = () => {
-    const found = effects[c];
+    const found = prevalence[c];
     const names = found.values.map((value, v) => [String(v), found.points ? formatValue(contexts[c], found.points[v], 4) : value]);
     const last = found.points ? found.values.length - 1 : Math.min(1, found.values.length - 1);
     let [m, first, second] = [0, last, 0];
@@ -82,7 +82,7 @@ function effectsView() {
       columns(
         h('div', {}, h('div', { class: 'toolbar' }, choice('Topic', Array.from({ length: topics.n }, (_, t) => [String(t), topicName(t)]), '0', (t) => { m = Number(t); update(); })), byValue),
         h('div', {}, h('div', { class: 'toolbar' }, choice('Value', names, String(first), (v) => { first = Number(v); update(); }), choice('minus', names, String(second), (v) => { second = Number(v); update(); })), difference)),
-      ...(found.acting ? [actingCard(c)] : []));
+      ...(found.effects ? [effectCard(c)] : []));
   };
   draw();
   const element = h('div', { class: 'view' }, h('h2', { tabindex: '-1' }, 'Topics by context'),

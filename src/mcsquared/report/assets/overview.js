@@ -42,7 +42,7 @@ function overviewView() {
         h('p', {}, 'A ', h('strong', {}, 'cluster'), ' is a set of groups with similar contexts and topics. A ', h('strong', {}, 'topic'),
           ` is a pattern of ${page.content.unit} shared by groups. Their numbers are inferred from the data.`),
         notes.length > 0 && h('details', {}, h('summary', {}, 'Notes on the data'), h('ul', {}, notes.map((note) => h('li', {}, note)))),
-        page.gaps.map((gap) => h('p', { class: 'note' }, gap))),
+        page.limitations.map((text) => h('p', { class: 'note' }, text))),
       card('Largest clusters', 'Number of groups.', clusterBars(12), more(clusters.n, 'clusters', '#/clusters')),
       card('Largest topics', `Share of all ${page.content.unit}.`, topicBars(12), more(topics.n, 'topics', '#/topics')),
       page.relevance.rows.length > 0 && card('What contexts tell about clusters',
