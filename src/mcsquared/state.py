@@ -258,8 +258,7 @@ def recount_contexts(
         categories=counts.category_counts,
         totals=counts.category_totals,
     )
-    occupied, dense, bags = counts.groups_in_cluster, observations.dense, observations.bags
-    rebuild_contexts(cluster_of_group, occupied, dense, bags, contexts)
+    rebuild_contexts(cluster_of_group, observations.dense, observations.bags, contexts)
     for context, columns in observations.python_columns:
         np.add.at(counts.context_statistics[:, columns], cluster_of_group, context.statistics)
     return contexts

@@ -67,6 +67,12 @@ def log_standard_gamma(shape: ArrayLike, rng: Rng) -> Floats:
     return np.log(rng.standard_gamma(shape + 1.0)) - rng.standard_exponential(shape.shape) / shape
 
 
+def draw_index(weights: Floats, rng: Rng) -> int:
+    """Draw an index in proportion to the weights."""
+    cumulative = np.cumsum(weights)
+    return int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
+
+
 def mean_and_variance(kind: str, x: Floats) -> tuple[Floats, Floats]:
     """Return the mean and the variance of ``x`` (n, ...) over the first axis: float64 (...).
 

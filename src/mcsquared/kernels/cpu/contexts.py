@@ -132,7 +132,7 @@ def log_contexts(j, k, dense, bags, counts):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def rebuild_contexts(cluster_of_group, occupied, dense, bags, counts):
+def rebuild_contexts(cluster_of_group, dense, bags, counts):
     """Recompute the statistics of every cluster, group by group, and prepare all slots.
 
     Float statistics lose digits when observations are added and removed. The order of summation is
@@ -143,7 +143,7 @@ def rebuild_contexts(cluster_of_group, occupied, dense, bags, counts):
     counts.totals[:] = 0
     for j in range(cluster_of_group.size):
         move_contexts(j, np.int64(cluster_of_group[j]), JOIN, dense, bags, counts)
-    for k in range(occupied.size):
+    for k in range(len(counts.statistics)):
         prepare_cluster(k, dense, counts)
 
 

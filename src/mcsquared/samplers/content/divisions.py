@@ -130,23 +130,12 @@ def divide(
     """Divide the groups of every pair between its two sides; sum them by side."""
     n_sides, n_slots = division.launch.shares.shape
     launch = division.launch._replace(scores=_python_scores(observations, labels, division))
-    sides = labels.sides.copy()
-    bags = observations.bags_given(division.category_shapes)
-    groups, contexts = observations.groups, (observations.dense, bags)
-    observed = (groups, labels.cluster_of_group, labels.rows, contexts, division.pairs, launch)
-    bases = bases_of_groups(observations, labels, division)
-
-    def run(first: int, last: int) -> SumsByName:
-        sums = {
-            "tables": np.zeros((n_sides, n_slots), np.int64),
-            "log_proposal": np.zeros(n_sides // 2, np.int64),
-            "n_moved": np.zeros(1, np.int64),
-        }
-        mode, out = (division.mode, division.attempt), (sides, *sums.values())
-        divide_groups(first, last, *mode, *observed, bases, division.key, *out)
-        return sums
-
-    sums = _sum_chunks(observations, run, threads)
+    sides, bases = labels.sides.copy(), bases_of_groups(observations, labels, division)
+    contexts = (observations.dense, observations.bags_given(division.category_shapes))
+    groups = (observations.groups, labels.cluster_of_group, labels.rows, contexts)
+    given = (*division[:2], *groups, division.pairs, launch, bases, division.key, sides)
+    shapes = {"tables": (n_sides, n_slots), "log_proposal": n_sides // 2, "n_moved": 1}
+    sums = _sum_chunks(observations, divide_groups, given, shapes, threads)
     sums |= sum_by_label(observations, sides, n_sides + 1, threads)
     return labels._replace(sides=sides, bases=bases), sums
 
@@ -188,36 +177,20 @@ def table_moments(
     observations: Observations, labels: DividedLabels, sets: GroupSets, threads: ThreadPool
 ) -> tuple[DividedLabels, SumsByName]:
     """Sum means and variances of the numbers of tables of every set."""
-    groups, shape = observations.groups, sets.shares.shape
     bases = bases_of_groups(observations, labels, sets)
-
-    def run(first: int, last: int) -> SumsByName:
-        sums = {name: np.zeros(shape, np.int64) for name in ("means", "variances")}
-        rows = (groups, labels.rows, labels.sides)
-        sum_table_moments(first, last, *rows, bases, sets.shares, *sums.values())
-        return sums
-
-    return labels, _sum_chunks(observations, run, threads)
+    given = (observations.groups, labels.rows, labels.sides, bases, sets.shares)
+    shapes = dict.fromkeys(("means", "variances"), sets.shares.shape)
+    return labels, _sum_chunks(observations, sum_table_moments, given, shapes, threads)
 
 
 def draw_tables(
     observations: Observations, labels: DividedLabels, sets: GroupSets, threads: ThreadPool
 ) -> tuple[DividedLabels, SumsByName]:
     """Draw the tables of new sets, and sum log p(n_j | τ) of all sets."""
-    groups, shape = observations.groups, sets.shares.shape
     bases = bases_of_groups(observations, labels, sets)
-
-    def run(first: int, last: int) -> SumsByName:
-        sums = {
-            "tables": np.zeros(shape, np.int64),
-            "log_likelihood": np.zeros(shape[0], np.int64),
-        }
-        rows = (groups, labels.rows, labels.sides)
-        parameters = (bases, sets.shares, sets.is_new, sets.key)
-        draw_tables_of_sets(first, last, *rows, *parameters, *sums.values())
-        return sums
-
-    return labels, _sum_chunks(observations, run, threads)
+    given = (observations.groups, labels.rows, labels.sides, bases, *sets[:2], sets.key)
+    shapes = {"tables": sets.shares.shape, "log_likelihood": len(sets.shares)}
+    return labels, _sum_chunks(observations, draw_tables_of_sets, given, shapes, threads)
 
 
 class LamCandidates(NamedTuple):
@@ -233,20 +206,12 @@ class LamCandidates(NamedTuple):
 
 
 def sum_given_lams(
-    observations: Observations, labels: DividedLabels, given: LamCandidates, threads: ThreadPool
+    observations: Observations, labels: DividedLabels, argument: LamCandidates, threads: ThreadPool
 ) -> tuple[DividedLabels, SumsByName]:
     """Sum log p(n_j | λ, τ) over all groups for every λ; draw the tables of all groups."""
-    groups, rows = observations.groups, (labels.rows, labels.cluster_of_group)
-
-    def run(first: int, last: int) -> SumsByName:
-        sums = {
-            "tables": np.zeros(given.shares.shape, np.int64),
-            "log_likelihood": np.zeros(len(given.lams), np.int64),
-        }
-        add_groups_given_lams(first, last, groups, *rows, *given, *sums.values())
-        return sums
-
-    return labels, _sum_chunks(observations, run, threads)
+    given = (observations.groups, labels.rows, labels.cluster_of_group, *argument)
+    shapes = {"tables": argument.shares.shape, "log_likelihood": len(argument.lams)}
+    return labels, _sum_chunks(observations, add_groups_given_lams, given, shapes, threads)
 
 
 class RowCount(NamedTuple):
@@ -285,17 +250,12 @@ def end_division(
     observations: Observations, labels: DividedLabels, argument: NewClusters, threads: ThreadPool
 ) -> tuple[Labels, SumsByName]:
     """Move the groups of every side to its cluster; return plain labels and sums of clusters."""
-    groups, (slots, cluster_of_side, row_of_unit) = observations.groups, argument
+    slots, cluster_of_side, row_of_unit = argument
     inside = labels.sides < len(cluster_of_side)
     clusters = labels.cluster_of_group.copy()
     clusters[inside] = cluster_of_side[labels.sides[inside]]
-
-    def run(first: int, last: int) -> SumsByName:
-        topics = np.zeros(slots, np.int32)
-        sum_topics(first, last, groups, labels.rows, clusters, topics)
-        return {"topics_in_cluster": topics}
-
-    sums = _sum_chunks(observations, run, threads)
+    given, shapes = (observations.groups, labels.rows, clusters), {"topics_in_cluster": slots}
+    sums = _sum_chunks(observations, sum_topics, given, shapes, threads, np.int32)
     sums |= sum_by_label(observations, clusters, slots[0], threads)
     if row_of_unit is not None:
         sums["children"] = count_children(observations, clusters, row_of_unit, slots[0])
@@ -303,9 +263,23 @@ def end_division(
 
 
 def _sum_chunks(
-    observations: Observations, run: Callable[[int, int], SumsByName], threads: ThreadPool
+    observations: Observations,
+    kernel: Callable[..., None],
+    given: tuple[Any, ...],
+    shapes: dict[str, Any],
+    threads: ThreadPool,
+    dtype: type = np.int64,
 ) -> SumsByName:
-    """Add the sums of all chunks of groups; each thread sums an equal share of the chunks."""
+    """Call a kernel for all chunks of groups; return the arrays that it adds to, by name.
+
+    The kernel takes a range of chunks, the arguments ``given``, and an array of each shape.
+    """
+
+    def run(first: int, last: int) -> SumsByName:
+        sums = {name: np.zeros(shape, dtype) for name, shape in shapes.items()}
+        kernel(first, last, *given, *sums.values())
+        return sums
+
     n_chunks = len(observations.layout.chunk_start) - 1
     work = 3.0 * observations.n_tokens + 100.0 * observations.n_groups
     return add_sums(threads.map(n_chunks, run, even=True, work=work))

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from mcsquared.arrays import Floats
+from mcsquared.families.numerics import draw_index
 from mcsquared.gamma import Gamma
 from mcsquared.kernels.cpu.counts import sum_log_rising_factorials
 from mcsquared.kernels.cpu.split_merge import FIXED_POINT
@@ -57,8 +58,7 @@ def resample_lam_and_tables(sweep: Sweep, key: Key, sum_groups: SumGroups) -> No
     found = sum_groups(divisions.sum_given_lams, LamCandidates(shares, lams, False, key))
     density = found["log_likelihood"] / FIXED_POINT + log_prior(sweep, prior, lams)
     density[np.abs(grid) > MAX_LOG] = -np.inf
-    cumulative = np.cumsum(np.exp(density - density.max()))
-    chosen = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
+    chosen = draw_index(np.exp(density - density.max()), rng)
     state.lam = float(lams[chosen])
     candidate = LamCandidates(shares, lams[chosen : chosen + 1], True, key)
     tables = sum_groups(divisions.sum_given_lams, candidate)["tables"]

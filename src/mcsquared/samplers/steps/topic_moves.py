@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.arrays import Floats
+from mcsquared.families.numerics import draw_index
 from mcsquared.kernels.cpu.topic_moves import (
     TopicTokens,
     draw_cell_tables,
@@ -139,7 +140,7 @@ class TopicMoves:
         """Propose to split a topic, large ones more often; accept or reject."""
         sizes, bound = self.counts.tokens_in_topic, self.sweep.bounds.topics
         topics = np.flatnonzero(sizes)
-        m = int(topics[_pick(self.chances(sizes[topics], len(topics)), self.rng)])
+        m = int(topics[draw_index(self.chances(sizes[topics], len(topics)), self.rng)])
         if len(topics) >= (len(sizes) if bound is None else min(bound, len(sizes))):
             return
         pair = [m, int(np.flatnonzero(sizes == 0)[0])]
@@ -175,7 +176,7 @@ class TopicMoves:
             return
         a = int(topics[self.rng.integers(len(topics))])
         log_choice = self.log_choice_of_partner(kind, a)
-        b = _pick(np.exp(log_choice), self.rng)
+        b = draw_index(np.exp(log_choice), self.rng)
         pair, statistics = [a, b], self.content_of([a, b])
         log_weight = float(np.logaddexp(*self.log_topics[pair]))
         log_share = np.logaddexp(*self.log_shares[:, pair].T)
@@ -319,9 +320,3 @@ def make_writeable(owner: object, *names: str) -> None:
     """Copy arrays that were received from a worker, which are read-only."""
     for name in names:
         setattr(owner, name, np.require(getattr(owner, name), requirements="W"))
-
-
-def _pick(chances: Floats, rng: np.random.Generator) -> int:
-    """Draw an index with these probabilities, which sum to 1 but for rounding."""
-    cumulative = np.cumsum(chances)
-    return int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
