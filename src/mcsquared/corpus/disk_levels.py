@@ -17,22 +17,11 @@ from mcsquared.corpus.sources.frames import Table
 
 @dataclass(frozen=True, eq=False)
 class DiskLevels:
-    """The levels of a corpus on disk.
+    """The levels of a corpus on disk."""
 
-    Attributes
-    ----------
-    column : BufferedColumn
-        Codes of the units of the lowest level, a row per group.
-    unit_of_code : int32 (n_codes + 1,)
-        Unit of each code; -1 at the end, for a missing value.
-    levels : tuple of Level
-        All units; the lowest level has no children here.
-    notes : list of str
-    """
-
-    column: BufferedColumn
-    unit_of_code: Int32s
-    levels: tuple[Level, ...]
+    column: BufferedColumn  # codes of the units of the lowest level, a row per group
+    unit_of_code: Int32s  # (n_codes + 1,): unit of each code; -1 at the end, for a missing value
+    levels: tuple[Level, ...]  # all units; the lowest level has no children here
     notes: list[str]
 
     @classmethod

@@ -32,20 +32,11 @@ from mcsquared.families.registry import family_for_words
 
 @dataclass(frozen=True)
 class Assignments:
-    """Clusters of groups and topics of tokens, drawn from the prior.
+    """Clusters of groups and topics of tokens, drawn from the prior."""
 
-    Attributes
-    ----------
-    cluster_of_group : int32 (n_groups,)
-        Numbered by first appearance.
-    topic_of_token : int32 (n_tokens,)
-        Topics 0, 1, ... without gaps; tokens are sorted by group.
-    tables : int32 (n_clusters, n_topics)
-        Number of tables of each cluster with each topic, the paper's o_km.
-    """
-
-    cluster_of_group: Int32s
-    topic_of_token: Int32s
+    cluster_of_group: Int32s  # (n_groups,): numbered by first appearance
+    topic_of_token: Int32s  # (n_tokens,): 0, 1, ... without gaps; tokens are sorted by group
+    # (n_clusters, n_topics): number of tables of each cluster with each topic, the paper's o_km
     tables: Int32s
 
 

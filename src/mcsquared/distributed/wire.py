@@ -75,18 +75,10 @@ def add_packed(parts: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 class PsiCounts(NamedTuple):
-    """The counts from which every worker draws the same ψ, and the key of the random numbers.
+    """The counts from which every worker draws the same ψ, and the key of the random numbers."""
 
-    Attributes
-    ----------
-    token : str
-        Different for every sweep of every chain.
-    words : PackedCounts
-        Counts of words and topics (n_words, topic slots).
-    """
-
-    token: str
-    words: PackedCounts
+    token: str  # different for every sweep of every chain
+    words: PackedCounts  # counts of words and topics (n_words, topic slots)
     beta: float
     key: Key
 

@@ -46,19 +46,12 @@ class Collected(NamedTuple):
 
 
 class CellCounts(NamedTuple):
-    """Argument of `draw_part_of_cells`.
-
-    Attributes
-    ----------
-    cells : PackedCounts
-        Tokens by word and cluster, over all shards.
-    part, n_parts : int
-        The words are divided into as many parts as there are shards.
-    """
+    """Argument of `draw_part_of_cells`."""
 
     globals: Globals
-    cells: PackedCounts
+    cells: PackedCounts  # tokens by word and cluster, over all shards
     n_parts: int
+    # The words are divided into as many parts as there are shards
     part: int = 0
 
 

@@ -31,18 +31,11 @@ MAX_BINS = {10: 20, 100: 80}
 
 @dataclass(frozen=True)
 class Effect:
-    """The values of a context that acts on topics.
+    """The values of a context that acts on topics."""
 
-    Parameters
-    ----------
-    n_values : int
-        Categories, items, or bins.
-    edges : tuple of float, optional
-        Numbers and dates only: bin i has the values from ``edges[i - 1]`` to below ``edges[i]``.
-        The first and the last bin are open. Dates are days since 1970-01-01.
-    """
-
-    n_values: int
+    n_values: int  # categories, items, or bins
+    # Numbers and dates only: bin i has the values from ``edges[i - 1]`` to below ``edges[i]``. The
+    # first and the last bin are open. Dates are days since 1970-01-01.
     edges: tuple[float, ...] | None = None
 
     @classmethod

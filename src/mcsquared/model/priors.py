@@ -35,17 +35,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LevelPriors:
-    """The families and concentrations of one level above groups.
+    """The families and concentrations of one level above groups."""
 
-    Parameters
-    ----------
-    contexts : mapping of str to ConjugateFamily
-        Prior and likelihood of each context of a unit, given its type; all fields filled.
-    alpha, v : float or Gamma
-        Concentrations of the types, and of the types (or clusters) of the level below in a type.
-    """
-
+    # Prior and likelihood of each context of a unit, given its type; all fields filled
     contexts: Mapping[str, ConjugateFamily]
+    # Concentrations of the types, and of the types (or clusters) of the level below in a type
     alpha: Concentration = ALPHA.default
     v: Concentration = V.default
 

@@ -35,22 +35,12 @@ MAX_TOKENS = 2**31 - 1  # in memory: the counts of a shard are 32-bit
 
 @dataclass(frozen=True)
 class PythonObservations:
-    """Observations of a family without a kernel, such as a user-defined one.
-
-    Attributes
-    ----------
-    family : ConjugateFamily
-    statistics : float64 (n, n_stats)
-        A row of zeros if missing.
-    observed : bool (n,)
-    x : array
-        The observed values only, in the form that the family requires.
-    """
+    """Observations of a family without a kernel, such as a user-defined one."""
 
     family: ConjugateFamily
-    statistics: Floats
-    observed: NDArray[np.bool_]
-    x: Any
+    statistics: Floats  # (n, n_stats): a row of zeros if missing
+    observed: NDArray[np.bool_]  # (n,)
+    x: Any  # the observed values only, in the form that the family requires
 
     def take(self, rows: slice | Integers) -> PythonObservations:
         """Return selected observations."""
@@ -77,55 +67,33 @@ class PythonObservations:
 
 @dataclass(frozen=True)
 class Observations:
-    """Content and contexts of all groups as arrays, which are never modified.
+    """Content and contexts of all groups as arrays, which are never modified."""
 
-    Attributes
-    ----------
-    group_start : int64 (n_groups + 1,)
-        Tokens of group ``j`` are ``group_start[j]:group_start[j + 1]``.
-    word : int32 (n_tokens,)
-        Word of each token; empty for vector content.
-    n_words : int
-        0 for vector content.
-    values : float64 (n_tokens, width)
-        Vectors relative to the origin of their family; (0, 0) for words.
-    content_kernel : int
-        Kernel of the content family, see `KINDS`; -1 for words and for a family without a kernel.
-    content_parameters : float64 (n_parameters,)
-    python_content : PythonObservations or None
-    dense, bags
-        Contexts whose families have kernels; see `mcsquared.kernels.cpu.contexts`.
-    python_contexts : list of PythonObservations
-    content_family, dense_families, bag_families
-        Families of the content, of ``dense`` and of ``bags``, in the same order.
-    first_group, first_token : int
-        Number of groups and tokens of the corpus before this shard.
-    effect_values : EffectValues or None
-        Values of the effects of each group.
-    parent_of_group : int32 (n_groups,)
-        Unit of each group one level above, -1 for none; empty without levels above groups.
-    levels : tuple of Units
-        All units of the levels above groups, the lowest first.
-    """
-
-    group_start: Int64s
+    group_start: Int64s  # (n_groups + 1,): tokens of group j are group_start[j]:group_start[j + 1]
+    # Contexts whose families have kernels; see `mcsquared.kernels.cpu.contexts`
     dense: DenseContexts
     bags: BagContexts
     python_contexts: list[PythonObservations]
+    # Families of the content, of ``dense`` and of ``bags``, in the same order
     content_family: ConjugateFamily
     dense_families: list[ConjugateFamily]
     bag_families: list[ConjugateFamily]
+    # (n_tokens,): word of each token; empty for vector content
     word: Int32s = field(default_factory=lambda: np.zeros(0, np.int32))
-    n_words: int = 0
+    n_words: int = 0  # 0 for vector content
+    # (n_tokens, width): vectors relative to the origin of their family; (0, 0) for words
     values: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    # Kernel of the content family, see `KINDS`; -1 for words and for a family without a kernel
     content_kernel: int = -1
-    content_parameters: Floats = field(default_factory=lambda: np.zeros(0))
+    content_parameters: Floats = field(default_factory=lambda: np.zeros(0))  # (n_parameters,)
     python_content: PythonObservations | None = None
+    # Number of groups and tokens of the corpus before this shard
     first_group: int = 0
     first_token: int = 0
-    effect_values: EffectValues | None = None
+    effect_values: EffectValues | None = None  # values of the effects of each group
+    # (n_groups,): unit of each group one level above, -1 for none; empty without levels
     parent_of_group: Int32s = field(default_factory=lambda: np.zeros(0, np.int32))
-    levels: tuple[Units, ...] = ()
+    levels: tuple[Units, ...] = ()  # all units of the levels above groups, the lowest first
 
     @property
     def sampled(self) -> Int64s | None:

@@ -26,20 +26,12 @@ BYTES_PER_SHARD_TOKEN, BYTES_PER_SHARD_GROUP, BYTES_PER_SHARD_CONTEXT = 60, 250,
 
 @dataclass(frozen=True, kw_only=True)
 class DiskObservations(Observations):
-    """Observations on disk: the arrays are empty, and shards are read on demand.
-
-    Attributes
-    ----------
-    source : DiskCorpus
-    priors : Priors
-    summary : LayoutSummary
-    sample : int64
-        Indices of the groups in memory: chains start from these, and the posterior describes them.
-    """
+    """Observations on disk: the arrays are empty, and shards are read on demand."""
 
     source: DiskCorpus
     priors: Priors
     summary: LayoutSummary
+    # Indices of the groups in memory: chains start from these, and the posterior describes them
     sample: Int64s
 
     @property

@@ -48,22 +48,12 @@ class Entries(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """The tokens of a corpus by group and, if they are words, by word.
+    """The tokens of a corpus by group and, if they are words, by word."""
 
-    Parameters
-    ----------
-    group_start : int64 (n_groups + 1,)
-    word : int32 (n_tokens,)
-        Empty for content other than words.
-    n_words : int
-    chunks : int64 (n_chunks + 1,), optional
-        Bounds of the chunks of groups, if this is a shard of a larger corpus.
-    """
-
-    group_start: Int64s
-    word: Int32s
+    group_start: Int64s  # (n_groups + 1,)
+    word: Int32s  # (n_tokens,): empty for content other than words
     n_words: int
-    chunks: Int64s | None = None
+    chunks: Int64s | None = None  # (n_chunks + 1,): chunks of groups, of a shard of a corpus
 
     @cached_property
     def chunk_start(self) -> Int64s:
@@ -159,20 +149,12 @@ def n_chunks_for(n_groups: int, n_tokens: int) -> int:
 
 @dataclass(frozen=True)
 class LayoutSummary:
-    """The layout of a corpus on disk, from one pass over the lengths of its groups.
+    """The layout of a corpus on disk, from one pass over the lengths of its groups."""
 
-    Attributes
-    ----------
-    chunk_start, token_start : int64 (n_chunks + 1,)
-        Number of groups and tokens before each chunk.
-    lengths : tuple of int64 arrays
-        As in `Layout.lengths`.
-    longest : int
-    """
-
+    # (n_chunks + 1,): number of groups and tokens before each chunk
     chunk_start: Int64s
     token_start: Int64s
-    lengths: tuple[Int64s, Int64s]
+    lengths: tuple[Int64s, Int64s]  # as in `Layout.lengths`
     longest: int
 
     @classmethod

@@ -19,22 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class UnitContext:
-    """A context of the units of a level.
-
-    Attributes
-    ----------
-    family : ConjugateFamily
-    observed : bool (n_units,)
-    x : array
-        The observed values only, in the form that the family requires.
-    statistics : float64 (n_units, n_stats)
-        A row of zeros if missing.
-    """
+    """A context of the units of a level."""
 
     family: ConjugateFamily
-    observed: NDArray[np.bool_]
-    x: Any
-    statistics: Floats
+    observed: NDArray[np.bool_]  # (n_units,)
+    x: Any  # the observed values only, in the form that the family requires
+    statistics: Floats  # (n_units, n_stats): a row of zeros if missing
 
     @property
     def is_learned(self) -> bool:
@@ -65,18 +55,10 @@ class UnitContext:
 
 @dataclass(frozen=True)
 class Units:
-    """The units of a level.
-
-    Attributes
-    ----------
-    name : str
-    parent : int32 (n_units,)
-        Their units one level above; -1 for none.
-    contexts : list of UnitContext
-    """
+    """The units of a level."""
 
     name: str
-    parent: Int32s
+    parent: Int32s  # (n_units,): their units one level above; -1 for none
     contexts: list[UnitContext]
 
     @property

@@ -49,33 +49,20 @@ class Problem:
 
 @dataclass(frozen=True)
 class Assessment:
-    """Convergence of the chains of a fit after some sweeps.
+    """Convergence of the chains of a fit after some sweeps."""
 
-    Parameters
-    ----------
-    n_sweeps, n_chains : int
-        Sweeps of the longest chain, burn-in included, and number of chains.
-    n_after_burn_in : int
-        Sweeps of the shortest chain after its burn-in.
-    rhat, ess : float
-        The largest R-hat and the smallest effective sample size; NaN if unknown or if nothing
-        varies.
-    agreement : float
-        Mean adjusted Rand index between draws of different chains, or of the halves of one chain.
-    problems : tuple of Problem
-        Empty if the chains have converged; those that would take longest first.
-    seconds : float
-        Mean time of one sweep of one chain; NaN if unknown.
-    """
-
+    # Sweeps of the longest chain, burn-in included, and number of chains
     n_sweeps: int
     n_chains: int
-    n_after_burn_in: int
+    n_after_burn_in: int  # sweeps of the shortest chain after its burn-in
+    # The largest R-hat and the smallest effective sample size; NaN if unknown or if nothing varies
     rhat: float
     ess: float
+    # Mean adjusted Rand index between draws of different chains, or of the halves of one chain
     agreement: float
+    # Empty if the chains have converged; those that would take longest first
     problems: tuple[Problem, ...]
-    seconds: float
+    seconds: float  # mean time of one sweep of one chain; NaN if unknown
 
     @property
     def converged(self) -> bool:

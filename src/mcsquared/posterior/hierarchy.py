@@ -20,21 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Hierarchy:
-    """Clusters or topics merged step by step.
+    """Clusters or topics merged step by step."""
 
-    Parameters
-    ----------
-    linkage : float64 (n - 1, 4)
-        As returned by ``scipy.cluster.hierarchy.linkage``: the two sets merged in each step, their
-        distance, and the number of clusters or topics in the result.
-    names : list of str
-    weights : int64 (n,)
-        Groups of each cluster, or tokens of each topic.
-    """
-
+    # (n - 1, 4); as returned by ``scipy.cluster.hierarchy.linkage``: the two sets merged in each
+    # step, their distance, and the number of clusters or topics in the result
     linkage: Floats
     names: list[str]
-    weights: Int64s
+    weights: Int64s  # (n,): groups of each cluster, or tokens of each topic
 
     def cut(self, n: int) -> Int64s:
         """Return the set of each cluster or topic if there are ``n`` sets: int64 (n_leaves,).

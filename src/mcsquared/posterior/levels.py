@@ -37,27 +37,15 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class UnitDraws:
-    """The units of a level above groups, and their types in the kept draws.
-
-    Parameters
-    ----------
-    name : str
-    unit_names : object (n_units,)
-    contexts : dict from str to Column
-        In the form that their families expect.
-    parent_of_child : int32 (n_children,)
-        Unit of each group or, above other units, of each unit of the level below; -1 for none.
-    type_of_unit : int32 (n_draws, n_units)
-    trace : float64 (n_sweeps, 3)
-        Number of types and the concentrations alpha and v, a row for each of the main trace.
-    """
+    """The units of a level above groups, and their types in the kept draws."""
 
     name: str
     unit_names: NDArray[np.object_]
-    contexts: dict[str, Column]
+    contexts: dict[str, Column]  # in the form that their families expect
+    # (n_children,): unit of each group, or of each unit of the level below; -1 for none
     parent_of_child: Int32s
-    type_of_unit: Int32s
-    trace: Floats
+    type_of_unit: Int32s  # (n_draws, n_units)
+    trace: Floats  # (n_sweeps, 3): number of types, alpha and v, a row for each of the main trace
     given_names: dict[str, dict[int, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -26,22 +26,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EffectRows:
-    """Topic weights of the values of all effects, given one stored draw.
-
-    Attributes
-    ----------
-    effects : mapping of str to Effect
-    log_shares : float64 (values of all effects, topics)
-        log τ_s.
-    weights : float64 (n_effects + 1,)
-        ω, of the cluster and of each effect.
-    predicted : str or None
-        An effect whose values are not used, because they are to be predicted.
-    """
+    """Topic weights of the values of all effects, given one stored draw."""
 
     effects: Mapping[str, Effect]
-    log_shares: Floats
-    weights: Floats
+    log_shares: Floats  # (values of all effects, topics): log τ_s
+    weights: Floats  # (n_effects + 1,): ω, of the cluster and of each effect
+    # An effect whose values are not used, because they are to be predicted
     predicted: str | None = None
 
     def without(self, name: str | None) -> EffectRows:

@@ -64,18 +64,10 @@ COLLAPSED_STEPS: tuple[StepFunction, ...] = (*COLLAPSED_MOVES, record_log_joint)
 
 @dataclass(frozen=True)
 class Sampler:
-    """The steps of a sweep, and the function that starts a chain.
+    """The steps of a sweep, and the function that starts a chain."""
 
-    Attributes
-    ----------
-    steps : tuple of callable
-        Each takes a `Sweep`.
-    start : callable
-        Returns the initial state of a chain.
-    """
-
-    steps: tuple[StepFunction, ...]
-    start: Callable[..., State]
+    steps: tuple[StepFunction, ...]  # each takes a `Sweep`
+    start: Callable[..., State]  # returns the initial state of a chain
 
     def sweep(
         self,

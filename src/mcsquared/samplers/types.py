@@ -44,93 +44,52 @@ class Labels(NamedTuple):
 
 @dataclass(frozen=True)
 class Weights:
-    """Mixture weights of a sweep.
+    """Mixture weights of a sweep."""
 
-    Attributes
-    ----------
-    topic_weights : float64 (topic slots,)
-        ε, with its tail divided among the empty slots; 0 in slots that a bound excludes.
-    log_cluster_weights : float64 (cluster slots,)
-        log π; −∞ in slots that a bound excludes.
-    log_shares : float64 (cluster slots, topic slots)
-        log τ.
-    """
-
+    # (topic slots,): ε, its tail divided among the empty slots; 0 in slots that a bound excludes
     topic_weights: Floats
-    log_cluster_weights: Floats
-    log_shares: Floats
+    log_cluster_weights: Floats  # (cluster slots,): log π; −∞ in slots that a bound excludes
+    log_shares: Floats  # (cluster slots, topic slots): log τ
 
 
 class ContextDraw(NamedTuple):
-    """A draw of φ: parameters of the contexts in every cluster slot.
+    """A draw of φ: parameters of the contexts in every cluster slot."""
 
-    Attributes
-    ----------
-    natural : float64 (statistics of dense contexts, cluster slots)
-    log_categories : float32 (categories of all bags, cluster slots)
-    python : list
-        Parameters of each Python family, None where they are integrated out.
-    """
-
-    natural: Floats
-    log_categories: NDArray[np.float32]
-    python: list[Any]
+    natural: Floats  # (statistics of dense contexts, cluster slots)
+    log_categories: NDArray[np.float32]  # (categories of all bags, cluster slots)
+    python: list[Any]  # parameters of each Python family, None where they are integrated out
 
 
 class EffectDraw(NamedTuple):
-    """Parameters of the contexts that act on topics.
+    """Parameters of the contexts that act on topics."""
 
-    Attributes
-    ----------
-    log_shares : float64 (values of all effects, topic slots)
-        log τ_s of every value.
-    weights : float64 (n_effects + 1,)
-        ω, of the cluster and of each effect.
-    """
-
-    log_shares: Floats
-    weights: Floats
+    log_shares: Floats  # (values of all effects, topic slots): log τ_s of every value
+    weights: Floats  # (n_effects + 1,): ω, of the cluster and of each effect
 
 
 class ParentWeights(NamedTuple):
-    """Weights of clusters for the groups of every unit above them.
+    """Weights of clusters for the groups of every unit above them."""
 
-    Attributes
-    ----------
-    log_rows : float64 (type slots + 1, cluster slots)
-        log Π of every type and, in the last row, log π for groups without a parent.
-    row_of_unit : int32 (n_units + 1,)
-        The type of every unit and, at the end, the last row.
-    """
-
+    # (type slots + 1, cluster slots): log Π of every type; last, log π of groups without a parent
     log_rows: Floats
-    row_of_unit: Int32s
+    row_of_unit: Int32s  # (n_units + 1,): the type of every unit and, at the end, the last row
 
 
 @dataclass(frozen=True)
 class Globals:
-    """Parameters that all groups share in a sweep. Their size does not depend on n_groups.
-
-    Attributes
-    ----------
-    content : float32 (n_words, topic slots), float64 (topic slots, n_parameters) or None
-        ψ: for words, scaled by n_words or, where λ = ∞, unnormalised; otherwise the parameters
-        of every topic, or None for a family that integrates them out.
-    scaled_shares : float32 (cluster slots, topic slots) or None
-        Words with λ = ∞ only: τ divided by the normaliser of each topic in ``content``.
-    effects : EffectDraw or None
-    above : ParentWeights or None
-        With levels above groups, once the types of units were drawn: weights of clusters, in place
-        of π.
-    """
+    """Parameters that all groups share in a sweep. Their size does not depend on n_groups."""
 
     key: Key
     lam: float
     weights: Weights
     contexts: ContextDraw
+    # ψ of words, float32 (n_words, topic slots): times n_words or, where λ = ∞, unnormalised. Of
+    # other content the parameters, float64 (topic slots, n_parameters), None if integrated out.
     content: Any
+    # Words with λ = ∞: τ divided by the normalisers of ψ, float32 (cluster slots, topic slots)
     scaled_shares: Any = None
     effects: EffectDraw | None = None
+    # Weights of clusters in place of π, once the types of the units above groups were drawn
     above: ParentWeights | None = None
 
     @property
@@ -178,47 +137,28 @@ class Sums:
     Integers can be added in any order; floats are summed by chunk of groups, and chunk sums are
     added in chunk order. Counts of tokens and tables are int32, or int64 where the sum of several
     shards exceeds 2³¹ − 1. Fields that do not apply, or that a backend keeps on a device, are None.
-
-    Attributes
-    ----------
-    groups : int32 (cluster slots,)
-        Number of groups in every cluster.
-    totals : int64 (cluster slots, bags)
-        Number of entries of every bag context, over the groups of every cluster.
-    context_statistics : float64 (n_chunks, cluster slots, statistics of all contexts except bags)
-    categories : (categories of all bags, cluster slots) or None
-    topics_in_cluster, tables_in_cluster : (cluster slots, topic slots) or None
-        Tokens and, where λ is finite, tables of every cluster and topic.
-    words_in_topic : (n_words, topic slots) or None
-    cell_counts : (n_words, cluster slots) or None
-        Words with λ = ∞: tokens by word and cluster, whose topics are drawn afterwards.
-    topic_statistics : float64 (n_chunks, topic slots, n_stats) or None
-        Content other than words.
-    topic_log_likelihood : float64 (n_chunks,) or None
-        λ finite: Σ_j Σ_m ln Γ(λ τ_km + n_jm) − ln Γ(λ τ_km) in the clusters k = z_j.
-    cells : Cells or None
-        ``cell_counts`` in sparse form, by cluster or by group.
-    tables_of_values : (values of all effects, topic slots) or None
-        Tables of every value and topic; those of clusters are in ``tables_in_cluster``.
-    tables_by_pattern : int64 (2^n_effects,) or None
-        Tables of all groups that have the same effects.
-    children : int32 (type slots + 1, cluster slots) or None
-        Groups by type of their parent and by cluster; the last row: groups without a parent.
     """
 
-    groups: Int32s
-    totals: NDArray[np.int64]
-    context_statistics: Floats
-    categories: CountArray | None = None
+    groups: Int32s  # (cluster slots,): number of groups in every cluster
+    totals: NDArray[np.int64]  # (cluster slots, bags): number of entries of every bag context
+    context_statistics: Floats  # (n_chunks, cluster slots, statistics of all contexts except bags)
+    categories: CountArray | None = None  # (categories of all bags, cluster slots)
+    # (cluster slots, topic slots): tokens and, where λ is finite, tables of every cluster and topic
     topics_in_cluster: CountArray | None = None
     tables_in_cluster: CountArray | None = None
-    words_in_topic: CountArray | None = None
+    words_in_topic: CountArray | None = None  # (n_words, topic slots)
+    # (n_words, cluster slots), for words with λ = ∞: tokens whose topics are drawn afterwards
     cell_counts: CountArray | None = None
+    # (n_chunks, topic slots, n_stats): content other than words
     topic_statistics: Floats | None = None
+    # (n_chunks,), for λ finite: Σ_j Σ_m ln Γ(λ τ_km + n_jm) − ln Γ(λ τ_km) in the clusters k = z_j
     topic_log_likelihood: Floats | None = None
-    cells: Cells | None = None
+    cells: Cells | None = None  # ``cell_counts`` in sparse form, by cluster or by group
+    # (values of all effects, topic slots); tables of clusters are in ``tables_in_cluster``
     tables_of_values: CountArray | None = None
+    # (2^n_effects,): tables of all groups that have the same effects
     tables_by_pattern: NDArray[np.int64] | None = None
+    # (type slots + 1, cluster slots): groups by type of their parent; last, those without a parent
     children: Int32s | None = None
 
 
@@ -256,46 +196,30 @@ def add_counts(left: Integers, right: Integers) -> Integers:
 
 @dataclass
 class Sweep:
-    """One sweep of a chain: the data that its steps share.
-
-    Attributes
-    ----------
-    backend : Backend
-        Holds the groups; not needed by steps that only use the counts of the state.
-    threads : ThreadPool
-        For steps that run in this process.
-    globals, sums : Globals, Sums
-        Drawn at the start of a blocked sweep; counted after its groups have been resampled.
-    cluster_tables : (cluster slots, topic slots)
-        q_km ~ CRT(O_km, v ε_m).
-    effect_tables : (values of all effects, topic slots) or None
-        The same for the values of effects.
-    log_density : callable
-        Returns the log-density of content given topics and of bags given clusters, which may
-        already be computed in other threads.
-    level_draws : list of LevelDraw
-        Weights of types and parameters of their contexts, for every level above groups.
-    log_root_of_clusters : float64 (cluster slots,)
-        log π, if there are levels above groups.
-    topic_sums : dict
-        Fields of ``sums`` that were computed before the types of units were drawn.
-    log_levels : float
-        Log-density of the clusters and of the units above groups, if there are any.
-    """
+    """One sweep of a chain: the data that its steps share."""
 
     state: State
     observations: Observations
     priors: Priors
     bounds: Bounds
     key: Key
+    # Holds the groups; not needed by steps that only use the counts of the state
     backend: Backend = field(default=None)  # type: ignore[assignment]
-    threads: ThreadPool = SINGLE_THREAD
+    threads: ThreadPool = SINGLE_THREAD  # for steps that run in this process
+    # Drawn at the start of a blocked sweep; counted after its groups have been resampled
     globals: Globals = field(init=False)
     sums: Sums = field(init=False)
+    # (cluster slots, topic slots): q_km ~ CRT(O_km, v ε_m)
     cluster_tables: CountArray = field(init=False)
+    # (values of all effects, topic slots): the same for the values of effects
     effect_tables: CountArray | None = None
+    # Returns the log-density of content and bags, which other threads may already have computed
     log_density: Callable[[], float] | None = None
+    # Weights of types and parameters of their contexts, for every level above groups
     level_draws: list[Any] = field(default_factory=list)
+    # (cluster slots,): log π, if there are levels above groups
     log_root_of_clusters: Floats = field(init=False)
+    # Fields of ``sums`` that were computed before the types of units were drawn
     topic_sums: dict[str, Any] = field(default_factory=dict)
+    # Log-density of the clusters and of the units above groups, if there are any
     log_levels: float | None = None

@@ -39,41 +39,23 @@ _ROW_TYPES = {"bag": np.int32, "floats": np.float64, "unsplit": np.uint8}
 
 
 class Batch(NamedTuple):
-    """The values of one column for consecutive groups.
+    """The values of one column for consecutive groups."""
 
-    Parameters
-    ----------
-    kind : str
-        A kind of `Column`, "duration", or a provisional kind: "floats" (lists of floats), "unsplit"
-        (strings whose separator is not known yet) or "missing" (no values).
-    n_rows : int
-    observed : bool
-        Whether any group has a value; otherwise the batch does not determine the kind.
-    values : ndarray, optional
-        Numbers, days, vectors (NaN if missing); codes of categories (-1 if missing); or the
-        concatenated entries of bags (codes), lists (numbers) and unsplit strings (UTF-8).
-    labels : list of str
-        The label of each code; every label occurs.
-    lengths : int64 (n_rows,), optional
-        Number of entries of each row.
-    counts : int64 (n_entries,), optional
-        Counts of the entries of a bag; by default 1 each.
-    note : str
-    n_partial : int
-        Number of vectors with some missing numbers, which are treated as missing.
-    is_ordered : bool
-        Whether categories keep the order of the labels; otherwise they are sorted.
-    """
-
+    # A kind of `Column`, "duration", or a provisional kind: "floats" (lists of floats), "unsplit"
+    # (strings whose separator is not known yet) or "missing" (no values)
     kind: str
     n_rows: int
-    observed: bool
+    observed: bool  # whether any group has a value; otherwise the batch does not determine the kind
+    # Numbers, days, vectors (NaN if missing); codes of categories (-1 if missing); or the
+    # concatenated entries of bags (codes), lists (numbers) and unsplit strings (UTF-8)
     values: Any = None
-    labels: Sequence[str] = ()
-    lengths: Any = None
+    labels: Sequence[str] = ()  # the label of each code; every label occurs
+    lengths: Any = None  # int64 (n_rows,), optional: number of entries of each row
+    # int64 (n_entries,), optional: counts of the entries of a bag; by default 1 each
     counts: Any = None
     note: str = ""
-    n_partial: int = 0
+    n_partial: int = 0  # number of vectors with some missing numbers, which are treated as missing
+    # Whether categories keep the order of the labels; otherwise they are sorted
     is_ordered: bool = False
 
 
@@ -110,16 +92,9 @@ def split(text: str, separator: str) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class BufferedColumn:
-    """A context column whose values are in buffers.
+    """A context column whose values are in buffers."""
 
-    Parameters
-    ----------
-    reference : Column
-        A column without rows, with the name, kind, categories and note.
-    values : Buffer or RowsBuffer
-    """
-
-    reference: Column
+    reference: Column  # a column without rows, with the name, kind, categories and note
     values: Buffer | RowsBuffer
 
     def read(self, *ranges: RowRange) -> Column:

@@ -24,31 +24,17 @@ _MAX_DISTINCT_SHARE = 0.5  # of group names: below it, rows may be tokens of gro
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The columns of a data frame or a file, by name.
-
-    Parameters
-    ----------
-    columns : dict from str to series, array or list
-    n_rows : int
-    source : str
-        Name of the table in errors: "frame", or the name of a file.
-    row_names : list, optional
-        Names of the rows, from the index of a data frame.
-    duplicated : frozenset of str
-        Names shared by several columns, which therefore cannot be selected.
-    interpret : callable, optional
-        Converts the values of a column, such as the strings of a CSV file.
-    notes : list of str
-        Notes on how the table was read.
-    """
+    """The columns of a data frame or a file, by name."""
 
     columns: dict[str, Any]
     n_rows: int
-    source: str = "frame"
-    row_names: list[Any] | None = None
+    source: str = "frame"  # name of the table in errors: "frame", or the name of a file
+    row_names: list[Any] | None = None  # names of the rows, from the index of a data frame
+    # Names shared by several columns, which therefore cannot be selected
     duplicated: frozenset[str] = field(default_factory=frozenset)
+    # Converts the values of a column, such as the strings of a CSV file
     interpret: Callable[[Any], Any] | None = None
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # notes on how the table was read
 
     def raw(self, name: Any, argument: str) -> Any:
         """Return a column as it was read."""

@@ -32,30 +32,16 @@ _BATCH_MEMORY_SHARE = 1 / 64  # of the memory limit, for a batch before it is pr
 
 @dataclass(frozen=True, eq=False)
 class ColumnMapping:
-    """The files of a corpus, and the role of each column.
-
-    Parameters
-    ----------
-    files : list of Path
-    text : tuple of str
-        The column of the content, or those of its words and of their counts.
-    contexts : list of str
-    separators : dict from str to str or None
-        Separators of contexts whose strings are split; None if not given.
-    group_names : str or None
-    levels : list of str
-        Columns that name the unit of each group, the lowest level first.
-    content_form : str
-        "texts", "lists" of words, or "counts" of words.
-    """
+    """The files of a corpus, and the role of each column."""
 
     files: list[Path]
-    text: tuple[str, ...]
+    text: tuple[str, ...]  # the column of the content, or those of its words and of their counts
     contexts: list[str]
+    # Separators of contexts whose strings are split; None if not given
     separators: dict[str, str | None]
     group_names: str | None
-    levels: list[str]
-    content_form: str = ""
+    levels: list[str]  # columns that name the unit of each group, the lowest level first
+    content_form: str = ""  # "texts", "lists" of words, or "counts" of words
 
     @property
     def columns(self) -> list[str]:

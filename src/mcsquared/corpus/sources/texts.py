@@ -38,34 +38,19 @@ _MANY_TEXTS = 100  # above this, a word that occurs in a single text is often a 
 
 @dataclass(frozen=True, eq=False)
 class BufferedWords:
-    """Word counts of each group, in buffers.
+    """Word counts of each group, in buffers."""
 
-    Parameters
-    ----------
-    rows : RowsBuffer
-        Words and counts of each group, sorted by word.
-    lengths : Buffer
-        Number of tokens of each group, int32.
-    vocabulary : ndarray of object, shape (n_words,)
-    word_frequency, document_frequency : int64 (n_words,)
-        Number of occurrences of each word, and number of groups that contain it.
-    dropped_words, dropped_tokens : int
-        Number of distinct words that were dropped, and of their occurrences.
-    notes : list of str
-        Notes on how the data were read, one sentence each.
-    options : dict
-        How texts were split into words.
-    """
-
-    rows: RowsBuffer
-    lengths: Buffer
+    rows: RowsBuffer  # words and counts of each group, sorted by word
+    lengths: Buffer  # number of tokens of each group, int32
     vocabulary: NDArray[np.object_]
+    # (n_words,): number of occurrences of each word, and number of groups that contain it
     word_frequency: Int64s
     document_frequency: Int64s
+    # Number of distinct words that were dropped, and of their occurrences
     dropped_words: int
     dropped_tokens: int
-    notes: list[str]
-    options: dict[str, Any] = field(default_factory=dict)
+    notes: list[str]  # notes on how the data were read, one sentence each
+    options: dict[str, Any] = field(default_factory=dict)  # how texts were split into words
 
     def read(self, *ranges: RowRange) -> Words:
         """Return the words of the groups in half-open ranges (first, last)."""

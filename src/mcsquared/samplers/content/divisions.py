@@ -33,41 +33,25 @@ SumsByName = dict[str, Any]
 
 
 class DividedLabels(NamedTuple):
-    """Labels of a shard while its clusters are split and merged.
-
-    Attributes
-    ----------
-    rows : Entries
-        Topics of every group, which do not change.
-    sides : int32 (n_groups,)
-        2p + side for a group of pair p; 2 n_pairs for a group without a pair.
-    bases : GroupBases, optional
-        The result of `bases_of_groups`, where labels stay in memory.
-    """
+    """Labels of a shard while its clusters are split and merged."""
 
     cluster_of_group: Int32s
     topic_of_token: TopicLabels
-    rows: Entries
+    rows: Entries  # topics of every group, which do not change
+    # (n_groups,): 2p + side for a group of pair p; 2 n_pairs for a group without a pair
     sides: Int32s
-    bases: GroupBases | None = None
+    bases: GroupBases | None = None  # the result of `bases_of_groups`, where labels stay in memory
 
 
 class GroupDivision(NamedTuple):
-    """How `divide` divides groups between the sides of pairs.
-
-    Attributes
-    ----------
-    category_shapes : float64 (categories of all bags,)
-        Current shapes of the Dirichlet priors.
-    statistics : float64 (2 n_pairs, statistics of all contexts except bags)
-        Used for contexts of Python families.
-    """
+    """How `divide` divides groups between the sides of pairs."""
 
     mode: int
     attempt: int
     pairs: Pairs
     launch: Launch
-    category_shapes: Floats
+    category_shapes: Floats  # (categories of all bags,): current shapes of the Dirichlet priors
+    # (2 n_pairs, statistics of all contexts except bags): used for contexts of Python families
     statistics: Floats
     lam: float
     key: Key
@@ -75,17 +59,10 @@ class GroupDivision(NamedTuple):
 
 
 class GroupSets(NamedTuple):
-    """Sets of groups whose tables are drawn: the sides of all pairs, then their unions.
+    """Sets of groups whose tables are drawn: the sides of all pairs, then their unions."""
 
-    Attributes
-    ----------
-    shares : float64 (3 n_pairs, topic slots)
-    is_new : bool (3 n_pairs,)
-        Whether a set is not yet a cluster.
-    """
-
-    shares: Floats
-    is_new: Any
+    shares: Floats  # (3 n_pairs, topic slots)
+    is_new: Any  # bool (3 n_pairs,): whether a set is not yet a cluster
     lam: float
     key: Key
     effects: SourceRows | None = None
@@ -229,20 +206,12 @@ def count_rows(
 
 
 class NewClusters(NamedTuple):
-    """Argument of `end_division`.
+    """Argument of `end_division`."""
 
-    Attributes
-    ----------
-    slots : (int, int)
-        Numbers of cluster slots and topic slots.
-    cluster_of_side : int32 (2 n_pairs,)
-        Cluster of the groups of every side; empty if there are no pairs.
-    row_of_unit : int32 or None
-        Rows of units, if groups are to be counted by row of their parent.
-    """
-
-    slots: tuple[int, int]
+    slots: tuple[int, int]  # numbers of cluster slots and topic slots
+    # (2 n_pairs,): cluster of the groups of every side; empty if there are no pairs
     cluster_of_side: Int32s
+    # Rows of units, if groups are to be counted by row of their parent
     row_of_unit: Int32s | None = None
 
 

@@ -61,21 +61,11 @@ SHARPNESS, UNIFORM_SHARE = 20.0, 0.05  # of the choice of a topic to merge with
 
 
 class MoveKind(NamedTuple):
-    """A kind of move.
+    """A kind of move."""
 
-    Attributes
-    ----------
-    name : str
-        "fitted", "flat" or "words".
-    merge_share : float
-        Share of the trials that are merges.
-    n_trials : int
-        Number of trials in a sweep with moves.
-    """
-
-    name: str
-    merge_share: float
-    n_trials: int
+    name: str  # "fitted", "flat" or "words"
+    merge_share: float  # share of the trials that are merges
+    n_trials: int  # number of trials in a sweep with moves
 
 
 MOVE_KINDS = (MoveKind("fitted", 0.1, 3), MoveKind("flat", 0.95, 3), MoveKind("words", 0.9, 3))
