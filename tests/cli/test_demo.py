@@ -49,12 +49,13 @@ def test_the_standard_library_is_clustered_and_its_packages_stay_together(folder
         assert together > 0.4 > 2 * by_chance
 
 
-def test_the_table_of_clusters_has_modules_and_words(monkeypatch):
+def test_the_table_of_clusters_has_sizes_and_names(monkeypatch):
     monkeypatch.setattr(demo, "MAX_LISTED_CLUSTERS", 2)
     data = mc2.datasets.letters(n_groups_per_cluster=10, random_state=0)
     model = mc2.MC2(n_sweeps=60, burn_in=30, random_state=0, progress=False).fit(data.corpus)
     table = demo.module_table(model)
     assert table.row_count == min(2, model.n_clusters_)
+    assert list(table.columns[2].cells) == model.posterior_.clusters()["name"].tolist()[:2]
     sizes = [int(text) for text in table.columns[1].cells]
     assert sizes == np.sort(np.bincount(model.labels_))[::-1][:2].tolist()
 

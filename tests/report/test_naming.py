@@ -105,7 +105,7 @@ def test_a_word_of_one_long_group_does_not_name_its_cluster(long_group):
     assert (share[listed.words >= 0] <= 1.0).all()
 
 
-def test_without_a_common_word_a_cluster_is_named_by_its_most_frequent_one():
+def test_without_a_common_word_a_cluster_is_mixed_and_named_by_its_most_frequent_one():
     posterior = make_posterior(n_groups=60, noise=0.0, contexts=False)[0]
     rng = np.random.default_rng(0)
     occurs = (rng.random((60, 12)) < np.linspace(0.1, 0.4, 12)).astype(int)
@@ -115,8 +115,12 @@ def test_without_a_common_word_a_cluster_is_named_by_its_most_frequent_one():
     posterior.attach_content(mc2.Corpus(occurs, vocabulary=WORDS))
     for k, name in enumerate(cluster_names(posterior)):
         shares = occurs[posterior.labels == k].mean(axis=0)
-        named = [shares[WORDS.index(word)] for word in name.split(", ")]
+        named = [shares[WORDS.index(word)] for word in name.removeprefix("mixed: ").split(", ")]
         assert max(named) == shares.max()
+        assert name.startswith("mixed: ") == (shares.max() < 0.5)
+    mixed = [k for k, name in enumerate(cluster_names(posterior)) if name.startswith("mixed: ")]
+    posterior.given_names["clusters"] = {mixed[0]: "birds"}
+    assert cluster_names(posterior)[mixed[0]] == "birds"
 
 
 def test_a_value_of_most_groups_names_a_cluster_without_a_common_word():

@@ -22,7 +22,7 @@ from mcsquared.storage import check_target
 
 MIN_LETTER_SHARE = 0.04  # smaller shares are noise of the least-squares fit
 STDLIB_SWEEPS, STDLIB_BURN_IN = 200, 100
-N_EXAMPLES = 5  # modules per cluster, and words per topic
+N_EXAMPLES = 5  # modules per cluster
 MAX_LISTED_CLUSTERS = 12  # rows of the table of modules
 
 
@@ -113,22 +113,21 @@ def fit_modules(seed: int) -> tuple[MC2, Corpus]:
 
 
 def module_table(model: MC2) -> Table:
-    """Return a table with a row per cluster: size, representative modules, main topics."""
+    """Return a table with a row per cluster: size, name, representative modules."""
     posterior = model.posterior_
-    words = posterior.topics(N_EXAMPLES)["words"]
+    names = posterior.clusters()["name"]
     table = Table(title="Clusters")
     table.add_column("cluster", justify="right")
     table.add_column("modules", justify="right")
+    table.add_column("name", overflow="fold")
     table.add_column("examples", overflow="fold")
-    table.add_column("topics", overflow="fold")
     for cluster in range(min(model.n_clusters_, MAX_LISTED_CLUSTERS)):
         typical = posterior.representative_groups(cluster=cluster, n_groups=N_EXAMPLES)["name"]
-        main = posterior.topic_given_cluster.iloc[cluster].nlargest(3).index
         table.add_row(
             str(cluster),
             str((model.labels_ == cluster).sum()),
+            names[cluster],
             ", ".join(map(str, typical)),
-            "; ".join(words[topic] for topic in main),
         )
     n_more = model.n_clusters_ - MAX_LISTED_CLUSTERS
     if n_more > 0:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 N_WORDS = 3  # in a name
 N_PHRASES = 2  # about contexts or dimensions in a name
+MIXED = "mixed: "  # before the name of a cluster without a word or value of half of its groups
 NAMING_RELEVANCE = 0.4  # prefers distinctive words to frequent ones
 MAX_WORD_LENGTH, MAX_VALUE_LENGTH = 60, 40  # characters
 _N_CANDIDATES = 12  # words or items considered for a name
@@ -34,19 +35,26 @@ _WORDLIKE = re.compile(r"[^\W\d_]{2,}([-'’ _][^\W\d_]+)*")
 def cluster_names(posterior: Posterior, dimensions: Sequence[str] | None = None) -> list[str]:
     """Return a unique name for each cluster; empty if nothing is distinctive.
 
-    Every group counts once, so a single long group cannot determine the name. ``dimensions`` are
-    the names of the dimensions of vectors.
+    Every group counts once, so a single long group cannot determine the name. If no word and no
+    context value is in half of the groups, the name starts with "mixed: ". ``dimensions`` are the
+    names of the dimensions of vectors.
     """
     words = None if posterior.vocabulary is None else TopicWords(posterior)
     has_words = words is not None and words.readable
     contexts = _context_phrases(posterior, majority=has_words)
+    given = posterior.given_names.get("clusters", {})
     if words is not None and words.readable:
-        phrases = _word_phrases(posterior, words, contexts)
-    elif any(contexts) or not posterior.parameters or words is not None:
+        phrases, is_mixed = _word_phrases(posterior, words, contexts)
+        names = _unique(phrases, given)
+        return [
+            f"{MIXED}{name}" if name and mixed and k not in given else name
+            for k, (name, mixed) in enumerate(zip(names, is_mixed, strict=True))
+        ]
+    if any(contexts) or not posterior.parameters or words is not None:
         phrases = [found[:N_PHRASES] for found in contexts]
     else:
         phrases = _mean_phrases(posterior, posterior.token_shares, dimensions)
-    return _unique(phrases, posterior.given_names.get("clusters", {}))
+    return _unique(phrases, given)
 
 
 def topic_names(posterior: Posterior, dimensions: Sequence[str] | None = None) -> list[str]:
@@ -140,27 +148,29 @@ def _unique(phrases: list[list[str]], given: dict[int, str]) -> list[str]:
 
 def _word_phrases(
     posterior: Posterior, words: TopicWords, contexts: list[list[str]]
-) -> list[list[str]]:
+) -> tuple[list[list[str]], list[bool]]:
     """Return naming words for each cluster, preceded by a context value if no word is common.
 
-    The first phrase is a word or value of most groups, if there is one.
+    The first phrase is a word or value of at least half of the groups; the second list is True for
+    clusters without one, whose first word is that of most groups.
     """
     content = posterior.cluster_content
     if content is None or posterior.document_frequency is None:
         shares = posterior.token_shares
-        return [words.distinct(row @ words.topics) for row in shares]
+        return [words.distinct(row @ words.topics) for row in shares], [False] * len(shares)
     sizes = np.bincount(posterior.labels)
     overall = posterior.document_frequency / posterior.n_fitted
-    result = []
+    result, is_mixed = [], []
     for k, size in enumerate(sizes):
         listed = content.words[k] >= 0
         word, share = content.words[k][listed], content.n_groups[k][listed] / size
         common, other, frequent = _ranked(word, share, overall[word])
         value = [] if common else contexts[k][:1]
+        is_mixed.append(not (common or value or frequent))
         if not common and not value:
             common = frequent or word[:1].tolist()  # the first is the word of most groups
         result.append(value + _one_per_stem(words.texts([*common, *other][:_N_CANDIDATES])))
-    return result
+    return result, is_mixed
 
 
 def _ranked(items: Int32s, share: Floats, overall: Floats) -> tuple[list[int], ...]:
