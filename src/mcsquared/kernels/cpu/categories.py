@@ -10,9 +10,7 @@ from mcsquared.kernels.cpu.special import crt, log_rising_factorial
 from mcsquared.kernels.rng import Step
 
 CATEGORY_TABLES, CATEGORY_VARIATES = int(Step.CATEGORY_TABLES), int(Step.LEARNED_CATEGORIES)
-CLUSTER_BITS = (
-    16  # low bits of the index of a random number, for the cluster; the others are the category
-)
+CLUSTER_BITS = 16  # low bits of the index of a random number: the cluster; others: the category
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

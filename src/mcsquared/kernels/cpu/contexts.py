@@ -148,6 +148,16 @@ def rebuild_contexts(cluster_of_group, dense, bags, counts):
 
 
 @njit(cache=True, error_model="numpy")
+def fill_statistics(j, c, dense, statistics):
+    """Write T(x) of dense context ``c`` of group ``j``; return the bounds of its statistics."""
+    first, last = dense.stat_start[c], dense.stat_start[c + 1]
+    statistics[first:last] = 0.0
+    values = dense.values[j, dense.value_start[c] : dense.value_start[c + 1]]
+    add_observation(dense.kind[c], statistics[first:last], values, JOIN)
+    return first, last
+
+
+@njit(cache=True, error_model="numpy")
 def add_context_scores(j, dense, bags, parameters, statistics, scores):
     """Add Σ log F(x_j | φ_k) over the observed contexts, without log h, to float64 ``scores``.
 
@@ -157,10 +167,7 @@ def add_context_scores(j, dense, bags, parameters, statistics, scores):
     for c in range(dense.kind.size):
         if not dense.observed[j, c]:
             continue
-        first, last = dense.stat_start[c], dense.stat_start[c + 1]
-        statistics[first:last] = 0.0
-        values = dense.values[j, dense.value_start[c] : dense.value_start[c + 1]]
-        add_observation(dense.kind[c], statistics[first:last], values, JOIN)
+        first, last = fill_statistics(j, c, dense, statistics)
         for s in range(first, last):
             for k in range(n_cluster_slots):
                 scores[k] += statistics[s] * parameters.natural[s, k]

@@ -15,14 +15,22 @@ from numba import float32
 
 from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.effects import add_log_rising
-from mcsquared.kernels.cpu.fold_in import add_probabilities, fill_sequentially, resample_topics
+from mcsquared.kernels.cpu.fold_in import (
+    ACCEPTANCE,
+    CLUSTER,
+    PROPOSAL,
+    START,
+    add_probabilities,
+    fill_sequentially,
+    resample_topics,
+)
 from mcsquared.kernels.cpu.group_state import ClusterBases, draw_cluster, empty_state
 from mcsquared.kernels.rng import BLOCK, uniform
 
 F = np.float32
-# Steps of random numbers; `mcsquared.kernels.cpu.fold_in` has those from 0 to 5.
-START, CLUSTER, PROPOSAL, ACCEPTANCE = 0, 2, 3, 5
-START_VALUE, VALUE, PROPOSED_VALUE = 6, 7, 8
+START_VALUE, VALUE, PROPOSED_VALUE = range(
+    6, 9
+)  # steps of random numbers, after those of `fold_in`
 
 
 class ValueRows(NamedTuple):
@@ -57,7 +65,7 @@ def set_base(state, j, k, x, rows, weights, bases):
 
 
 @njit(cache=True, error_model="numpy")
-def score_row(state, j, lam, weight, by_topic, other_weight, other_row, rest, scores):
+def score_row(state, lam, weight, by_topic, other_weight, other_row, rest, scores):
     """Write the log-likelihood of the topics with each row of ``by_topic`` as a parent."""
     scores[:] = F(0.0)
     for m in range(state.counts.size):
@@ -129,32 +137,16 @@ def predict_values(
                     state.counts[:] = spare.counts
                     set_base(state, j, k, x, rows, weights, bases)
             resample_topics(state, 0, bases, tokens, tokens_of_group, uniforms, key, no_counts)
-            score_row(
-                state,
-                j,
-                lam,
-                weights.cluster[j],
-                rows.clusters_by_topic,
-                weights.value[j],
-                rows.values[x],
-                rest,
-                of_clusters,
-            )
+            value = (weights.value[j], rows.values[x])
+            w = weights.cluster[j]
+            score_row(state, lam, w, rows.clusters_by_topic, *value, rest, of_clusters)
             for other in range(n_clusters):
                 in_cluster[other] = log_prior[j, other] + log_values[other, x] + of_clusters[other]
             u = uniform(seed, group_key, iteration, CLUSTER, 0, 0)
             k = draw_cluster(in_cluster, scratch[:n_clusters], u)
-            score_row(
-                state,
-                j,
-                lam,
-                weights.value[j],
-                rows.values_by_topic,
-                weights.cluster[j],
-                rows.clusters[k],
-                rest,
-                of_values,
-            )
+            cluster = (weights.cluster[j], rows.clusters[k])
+            w = weights.value[j]
+            score_row(state, lam, w, rows.values_by_topic, *cluster, rest, of_values)
             for other in range(n_values):
                 in_value[other] = log_values[k, other] + of_values[other]
             if iteration > n_burn_in:

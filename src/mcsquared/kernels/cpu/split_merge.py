@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mcsquared.kernels.caching import njit
+from mcsquared.kernels.cpu.contexts import fill_statistics
 from mcsquared.kernels.cpu.groups import list_topics
-from mcsquared.kernels.cpu.predictive import JOIN, add_observation
 from mcsquared.kernels.cpu.special import crt, log_rising_factorial
 from mcsquared.kernels.rng import Step, uniform_of
 
@@ -161,10 +161,7 @@ def context_log_odds(j, side, label, dense, bags, launch, statistics):
     for c in range(dense.kind.size):
         if not dense.observed[j, c]:
             continue
-        first, last = dense.stat_start[c], dense.stat_start[c + 1]
-        statistics[first:last] = 0.0
-        values = dense.values[j, dense.value_start[c] : dense.value_start[c + 1]]
-        add_observation(dense.kind[c], statistics[first:last], values, JOIN)
+        first, last = fill_statistics(j, c, dense, statistics)
         for s in range(first, last):
             odds += statistics[s] * (launch.natural[side, s] - launch.natural[side + 1, s])
     for c in range(bags.smoothing.size):

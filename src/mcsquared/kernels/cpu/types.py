@@ -5,8 +5,7 @@ import math
 import numpy as np
 
 from mcsquared.kernels.caching import njit
-
-MAX_PRODUCT = 16  # factors of a rising factorial that are multiplied
+from mcsquared.kernels.cpu.special import log_rising_factorial, pick
 
 
 @njit(cache=True, error_model="numpy")
@@ -40,46 +39,16 @@ def resample_types(entries, log_prior, prior_below, children, uniforms, type_of_
             children[old, column[e]] -= count[e]
             size += count[e]
         totals[old] -= size
-        highest = -math.inf
         for t in range(n_types):
             logs[t] = log_prior[u, t]
             if logs[t] == -math.inf:
                 continue
             for e in range(start[u], start[u + 1]):
                 k = column[e]
-                logs[t] += log_rising(prior_below[k] + children[t, k], count[e])
-            logs[t] -= log_rising(v + totals[t], size)
-            highest = max(highest, logs[t])
-        new = _pick(logs, highest, uniforms[u])
+                logs[t] += log_rising_factorial(prior_below[k] + children[t, k], count[e])
+            logs[t] -= log_rising_factorial(v + totals[t], size)
+        new = pick(logs, n_types, uniforms[u])
         for e in range(start[u], start[u + 1]):
             children[new, column[e]] += count[e]
         totals[new] += size
         type_of_unit[u] = new
-
-
-@njit(cache=True, error_model="numpy")
-def _pick(logs, highest, uniform):
-    """Return an index with probability ∝ exp(logs), which is overwritten."""
-    total, last = 0.0, 0
-    for t in range(len(logs)):
-        logs[t] = math.exp(logs[t] - highest)
-        total += logs[t]
-        if logs[t] > 0.0:
-            last = t
-    rest = uniform * total
-    for t in range(last):
-        rest -= logs[t]
-        if rest < 0.0:
-            return t
-    return last
-
-
-@njit(cache=True, inline="always")
-def log_rising(x, n):
-    """Return ln Γ(x + n) − ln Γ(x)."""
-    if n > MAX_PRODUCT:
-        return math.lgamma(x + n) - math.lgamma(x)
-    product = x
-    for i in range(1, n):
-        product *= x + i
-    return math.log(product) if n > 0 else 0.0
