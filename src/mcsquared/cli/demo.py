@@ -82,11 +82,7 @@ def letter_shares(model: MC2, data: Letters) -> Floats:
 
     Topics need not be letters: the data determine only each cluster's distribution of pixels
     (docs/errata.md, erratum 13), which non-negative least squares decomposes into the true letters.
-
-    Returns
-    -------
-    float64 (n_clusters, n_letters)
-        Rows sum to 1.
+    The result is float64 (n_clusters, n_letters); rows sum to 1.
     """
     from scipy.optimize import nnls
 

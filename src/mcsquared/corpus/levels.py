@@ -377,11 +377,7 @@ def move_contexts_to_levels(
     """Move contexts to the levels where a model has them; return those of groups, and the levels.
 
     A column of a few new groups may be constant within units by chance, or vary within them.
-
-    Parameters
-    ----------
-    contexts_of_level : dict from level to names of its contexts
-        None stands for the groups.
+    ``contexts_of_level`` are the names of the contexts of each level, None for the groups.
     """
     n_groups = len(levels[0].parent_of_child)
     units = np.arange(n_groups)

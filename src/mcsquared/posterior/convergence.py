@@ -114,12 +114,8 @@ class Assessment:
 def assess(trace: pd.DataFrame, draws: Sequence[Int32s]) -> Assessment:
     """Assess the convergence of chains.
 
-    Parameters
-    ----------
-    trace : DataFrame
-        One row per sweep and chain; sweeps before a chain's first kept one are burn-in.
-    draws : sequence of int32 (n_draws, n_groups)
-        The cluster of each group in the kept draws of each chain.
+    ``trace`` has a row per sweep and chain; sweeps before a chain's first kept one are burn-in.
+    ``draws`` are the clusters of groups in the kept draws of each chain: int32 (n_draws, n_groups).
     """
     table = diagnostics(trace)
     rhat, ess = table["rhat"].to_numpy(np.float64), table["ess_bulk"].to_numpy(np.float64)
@@ -197,12 +193,7 @@ def compare_partitions(draws: Sequence[Int32s]) -> tuple[float, float]:
 
     A single chain is compared with itself: the index is that between its halves. Up to ten draws of
     each half and a random sample of 1,000 groups are used. R-hat is NaN if all draws are equal;
-    both are NaN with fewer than four draws of a chain.
-
-    Parameters
-    ----------
-    draws : sequence of int32 (n_draws, n_groups)
-        The cluster of each group in the draws of each chain.
+    both are NaN with fewer than four draws of a chain. ``draws`` are those of `assess`.
     """
     shortest = min((len(chain) for chain in draws), default=0)
     n_per_half = min(shortest // 2, _MAX_DRAWS)

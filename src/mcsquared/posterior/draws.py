@@ -152,12 +152,7 @@ def match_topics(
     """Return the topic of the reference matched to each topic of a draw, and their similarity.
 
     The assignment maximises the total similarity; unmatched topics have topic -1, similarity 0.
-
-    Returns
-    -------
-    topic : int64 (n_topics,)
-    similarity : float64 (n_topics,)
-        From 0 (nothing in common) to 1 (equal).
+    Similarity ranges from 0 (nothing in common) to 1 (equal).
     """
     from scipy.optimize import linear_sum_assignment
 

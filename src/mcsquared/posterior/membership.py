@@ -40,18 +40,8 @@ def membership_probabilities(
 
     Cluster b of a draw counts as cluster c of the partition in proportion to their cosine
     |b ∩ c| / √(|b| |c|), so neither a large cluster nor one that contains many others is favoured.
-
-    Parameters
-    ----------
-    draws : int32 (n_draws, n_groups)
-    labels : int32 (n_groups,)
-        The partition.
-    weights : float64 (n_draws,), optional
-
-    Returns
-    -------
-    float64 (n_groups, n_clusters)
-        Rows sum to 1.
+    ``draws`` are int32 (n_draws, n_groups), ``labels`` the partition. The result is float64
+    (n_groups, n_clusters); rows sum to 1.
     """
     weights = np.ones(len(draws)) if weights is None else weights
     root_sizes = np.sqrt(np.maximum(np.bincount(labels), 1))

@@ -82,12 +82,8 @@ class Sampler:
     ) -> None:
         """Run every step once.
 
-        Parameters
-        ----------
-        backend : Backend, optional
-            It must have loaded the labels of ``state``; by default a `LocalBackend` is created.
-        threads : ThreadPool
-            Threads of the default backend.
+        The backend must have loaded the labels of ``state``; by default a `LocalBackend` with these
+        threads is created.
         """
         state.sweep += 1
         key = Key(seed, chain, state.sweep)

@@ -24,16 +24,11 @@ class Workers(ThreadPoolExecutor):
 
 
 class ThreadPool:
-    """Threads, the calling one included; kernels release the GIL.
+    """At most ``n`` threads, the calling one included; kernels release the GIL.
 
     A step that takes W nanoseconds on one thread takes about W / n + n c on n threads, where c is
     `THREAD_COST`. It uses √(W / c) threads, which minimises this sum: further threads would make
     it slower.
-
-    Parameters
-    ----------
-    n : int
-        Largest number. With 1, everything runs in the calling thread.
     """
 
     def __init__(self, n: int = 1) -> None:

@@ -55,13 +55,7 @@ def sweep_shard(
     globals_: Globals,
     threads: ThreadPool = SINGLE_THREAD,
 ) -> tuple[Labels, Sums]:
-    """Sweep the groups of a shard; return new labels and sums. Arguments are not changed.
-
-    Parameters
-    ----------
-    observations : Observations
-        Returned by `Observations.shard`.
-    """
+    """Sweep the groups of a shard; return new labels and sums. Arguments are not changed."""
     labels = Labels(labels.cluster_of_group.copy(), labels.topic_of_token.copy())
     sums = sweep_groups(GroupTask(observations, labels, globals_, threads))
     if not observations.n_words or globals_.groups_vary:

@@ -31,13 +31,8 @@ def sweep_groups(task: GroupTask, words_in_topic: NDArray[np.int32] | None = Non
 
     Every CPU backend calls this function, for the whole corpus or for a shard of it. For words with
     λ = ∞ it draws clusters only: topics are drawn by cell afterwards, from the summed counts.
-
-    Parameters
-    ----------
-    task : GroupTask
-        Its labels are overwritten.
-    words_in_topic : int32 (n_words, topic slots), optional
-        Where to count words, if λ is finite.
+    The labels of the task are overwritten. Where λ is finite, words are counted in
+    ``words_in_topic``, int32 (n_words, topic slots), if it is given.
     """
     content = content_of(task.observations)
     found: dict[str, Any]

@@ -80,15 +80,9 @@ def context_statistics_by_chunk(
 
 
 def token_blocks(task: GroupTask) -> Iterator[tuple[int, int, VectorTokens]]:
-    """Yield chunks of groups with the likelihoods of their tokens.
+    """Yield ranges of chunks, ``first`` and ``last``, with the likelihoods of their tokens.
 
     Blocks are whole chunks, so that draws do not depend on their size.
-
-    Yields
-    ------
-    first, last : int
-        Chunks of groups.
-    tokens : VectorTokens
     """
     observations, globals_ = task.observations, task.globals
     content, n_slots = observations.python_content, globals_.slots[1]
@@ -145,10 +139,7 @@ def _without_nan(log_likelihood: Floats) -> Floats:
 class SlotStatistics:
     """Statistics of clusters or topics with parameters integrated out, updated as labels change.
 
-    Parameters
-    ----------
-    labels : int (n,)
-        The slot of every observation, missing ones included.
+    ``labels`` (n,) are the slots of all observations, missing ones included.
     """
 
     def __init__(
@@ -267,11 +258,8 @@ def draw_clusters_by_chunk(
 ) -> None:
     """Draw the clusters of all groups of some chunks.
 
-    Parameters
-    ----------
-    score : callable
-        Returns the log-likelihood of the content of groups ``first:last`` in each cluster, float64
-        (last − first, cluster slots).
+    ``score(first, last)`` returns the log-likelihood of the content of groups ``first:last`` in
+    each cluster, float64 (last − first, cluster slots).
     """
     observations, labels, globals_, _ = task
     chunk_start = observations.layout.chunk_start

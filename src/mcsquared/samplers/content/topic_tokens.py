@@ -20,13 +20,7 @@ ENTRIES_AT_ONCE = 1 << 20
 
 
 class WordContent:
-    """Words: the statistics are their counts.
-
-    Parameters
-    ----------
-    token : int64 (n_tokens,)
-        The chosen tokens.
-    """
+    """Words: the statistics are their counts. ``token`` (n_tokens,) are the chosen tokens."""
 
     def __init__(self, observations: Observations, token: NDArray[np.int64]) -> None:
         self.family: Any = observations.content_family

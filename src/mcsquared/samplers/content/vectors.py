@@ -22,7 +22,7 @@ TOKEN_COST = 100.0  # nanoseconds to draw the topic of a token, at least
 
 
 def token_blocks(task: GroupTask) -> Iterator[tuple[int, int, VectorTokens]]:
-    """Yield chunks of groups with the likelihoods of their tokens.
+    """Yield ranges of chunks, ``first`` and ``last``, with the likelihoods of their tokens.
 
     All chunks are yielded at once if a kernel computes the likelihoods.
     """

@@ -78,14 +78,9 @@ def draw_topics_of_cells(
 ) -> CountArray:
     """Draw the topics of the cells of some words; return their counts by cluster and topic.
 
-    Parameters
-    ----------
-    word_start : int64 (n_words + 1,)
-        First token of each word, if tokens are sorted by word.
-    bounds : int64 (n_chunks + 1,)
-        Chunks of the words.
-    words : (n_words, topic slots)
-        Rows of these words are overwritten by their counts.
+    ``word_start`` (n_words + 1,) is the first token of each word, if tokens are sorted by word, and
+    ``bounds`` (n_chunks + 1,) are chunks of the words, whose rows of ``words`` (n_words, topic
+    slots) are overwritten by their counts.
     """
     variates, shares = globals_.content, globals_.scaled_shares
     n_slots, per_pass = shares.shape[1], blocks_per_pass(shares.shape[1])

@@ -39,12 +39,7 @@ SumGroups = Callable[[Any, Any], dict[str, Any]]
 def resample_lam_and_tables(sweep: Sweep, key: Key, sum_groups: SumGroups) -> None:
     """Draw λ and the tables of all groups.
 
-    Parameters
-    ----------
-    key : Key
-        Key of the random numbers.
-    sum_groups : callable
-        Sums a function over groups whose topics are counted, see `divisions.begin_division`.
+    ``sum_groups`` sums a function over groups whose topics were counted by `begin_division`.
     """
     state, prior = sweep.state, sweep.priors.lam
     if not isinstance(prior, Gamma) or state.effects is not None:

@@ -106,12 +106,8 @@ def log_joint(
 ) -> float:
     """Return log p(z, l, x, w, ε | α, v, η), up to the data's base measures (λ = ∞).
 
-    Parameters
-    ----------
-    log_density : callable, optional
-        Result of an earlier `begin_log_density_on_host`.
-    log_levels : float, optional
-        Log-density of the clusters and of the units above groups, if there are any.
+    ``log_density`` is the result of an earlier `begin_log_density_on_host`, ``log_levels`` the
+    log-density of the clusters and of the units above groups, if there are any.
     """
     counts = state.counts
     log_density = log_density or begin_log_density_on_host(state, observations, priors)
@@ -241,18 +237,9 @@ def _begin_log_counts(
 ) -> Callable[[], float]:
     """Start computing the log-density of counts, their Dir(c, ..., c) probabilities integrated out.
 
-    Returns a function that finishes it.
-
-    Parameters
-    ----------
-    counts : (categories or more, columns)
-        A column per distribution.
-    prior : float64 (2,)
-        c, and the number of categories.
-    totals : int64 (columns,)
-        Sum of each column.
-    bounds : int64 (n_chunks + 1,)
-        Chunks of the rows that belong to these distributions.
+    Returns a function that finishes it. ``counts`` has a column per distribution, with the sums
+    ``totals``, ``prior`` is c and the number of categories, and ``bounds`` are the chunks of the
+    rows that belong to these distributions.
     """
     tabulated, by_chunk = log_rising_factorials(prior[0], N_TABULATED), np.zeros(len(bounds) - 1)
 

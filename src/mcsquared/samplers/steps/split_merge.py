@@ -94,14 +94,9 @@ def split_and_merge_clusters(sweep: Sweep) -> None:
 
 
 class SplitMergeRound:
-    """Splits and merges of pairs of clusters that are proposed at once.
+    """Splits and merges of pairs of clusters that are proposed at once, with their own key.
 
-    Parameters
-    ----------
-    key : Key
-        Key of the random numbers of this round.
-    effects : SourceRows, optional
-        Topic weights of the values of effects.
+    ``effects`` are the topic weights of the values of effects.
     """
 
     pairs: Pairs

@@ -195,13 +195,7 @@ def draw_weights(
 def divide(
     sweep: Sweep, topic: Topic, launch: TopicLaunch, division: TopicDivision, trial: int, draw: bool
 ) -> float:
-    """Return the first line of log R.
-
-    Parameters
-    ----------
-    draw : bool
-        Whether to draw ``division.in_b`` first.
-    """
+    """Return the first line of log R; if ``draw``, draw ``division.in_b`` first."""
     tokens, in_b = topic.tokens, division.in_b
     base = divided_base(sweep, topic.log_share, np.exp(division.log_parts))
     log_sums = np.empty(len(tokens.group))

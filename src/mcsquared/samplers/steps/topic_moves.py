@@ -107,12 +107,9 @@ def is_possible(sweep: Sweep) -> bool:
 
 
 class TopicMoves:
-    """The moves of one sweep. Labels and counts of the state change when a move is accepted.
+    """The moves of one sweep, after its groups have been resampled.
 
-    Parameters
-    ----------
-    sweep : Sweep
-        After its groups have been resampled.
+    Labels and counts of the state change when a move is accepted.
     """
 
     def __init__(self, sweep: Sweep) -> None:

@@ -29,10 +29,7 @@ def resample_topics_in_turn(sweep: Sweep) -> None:
 def draw_topics_in_turn(sweep: Sweep, cluster_of_group: NDArray[np.int32], v: float) -> None:
     """Draw l_ji ∝ (c_km + v ε_m) p(w_ji | m) token by token; add slots when they run out.
 
-    Parameters
-    ----------
-    cluster_of_group : int32 (n_groups,)
-        Row of ``topics_in_cluster`` for each group.
+    ``cluster_of_group`` is the row of ``topics_in_cluster`` for each group.
     """
     observations = sweep.observations
     if observations.n_tokens == 0:
