@@ -145,7 +145,7 @@ def test_numbers_are_predicted_with_intervals(fitted):
     assert np.corrcoef(found["mean"], year)[0, 1] > 0.7
 
 
-def test_a_value_belongs_to_the_interval_if_the_middle_of_its_mass_does():
+def test_intervals_of_few_values_have_a_probability_near_their_level():
     column = Column("year", "number", np.repeat(np.arange(2000.0, 2005.0), 10))
     effect = Effect(5, (2001.0, 2002.0, 2003.0, 2004.0))
     chances = [
@@ -153,11 +153,12 @@ def test_a_value_belongs_to_the_interval_if_the_middle_of_its_mass_does():
         [0.2] * 5,
         [0, 0, 0, 0, 1],
         [0.08, 0.5, 0.3, 0.12, 0],
+        [0.15, 0.7, 0.15, 0, 0],
     ]
-    found = _summarise_bins(np.array(chances), column, effect, np.arange(4))
-    assert found["lower"].tolist() == [2001, 2000, 2004, 2001]
-    assert found["upper"].tolist() == [2002, 2004, 2004, 2003]
-    assert found["mean"].to_numpy() == pytest.approx([2001.95, 2002, 2004, 2001.46])
+    found = _summarise_bins(np.array(chances), column, effect, np.arange(5))
+    assert found["lower"].tolist() == [2002, 2000, 2004, 2001, 2001]
+    assert found["upper"].tolist() == [2002, 2004, 2004, 2003, 2002]
+    assert found["mean"].to_numpy() == pytest.approx([2001.95, 2002, 2004, 2001.46, 2001])
 
 
 def test_effects_are_differences_from_the_average_with_intervals(fitted):

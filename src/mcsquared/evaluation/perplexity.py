@@ -38,7 +38,6 @@ from mcsquared.evaluation.log_likelihood import (
     log_printed,
 )
 from mcsquared.posterior import ParameterDraw, Posterior
-from mcsquared.prediction.effects import average_base
 from mcsquared.prediction.fold_in import ITERATIONS, Iterations
 from mcsquared.prediction.groups import FOLD_IN, align
 from mcsquared.prediction.likelihood import log_cluster_prior, log_context_given_cluster
@@ -129,7 +128,8 @@ def perplexity(
         For whole groups, ``exact`` requires an infinite lam and ``left_to_right`` a finite one: see
         `whole_group_method`.
     given_contexts : bool
-        Whether the groups' contexts are used as evidence of their clusters.
+        Whether the groups' contexts are used as evidence of their clusters, and their effects on
+        topics. If not, groups are treated as groups that lack all contexts.
     random_state : int or Generator, optional
         By default, the seed of the model.
     n_new : int
@@ -233,10 +233,8 @@ def with_log_prior(
             log_context = np.zeros((corpus.n_groups, parameters.n_clusters + 1))
             if given_contexts:
                 log_context = log_context_given_cluster(posterior, draw, corpus)
-        if parameters.effects is not None and not given_contexts:
-            shares = parameters.log_topic_given_cluster
-            base = average_base(parameters.effects, posterior.contexts, shares)
-            parameters = replace(parameters, log_topic_given_cluster=base, effects=None)
+        if not given_contexts:  # as in groups that lack them: these parents drop out
+            parameters = replace(parameters, effects=None)
         yield parameters, log_cluster_prior(parameters, log_context)
 
 

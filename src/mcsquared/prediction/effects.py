@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from mcsquared.arrays import Floats
-from mcsquared.corpus import Column, Corpus
+from mcsquared.corpus import Corpus
 from mcsquared.model.effects import Effect
 from mcsquared.posterior.draws import ParameterDraw
 
@@ -67,21 +67,6 @@ class EffectRows:
             parts.append(weight * shares)
         scale = 1.0 / total
         return scale, sparse.csr_matrix(sparse.diags(scale) @ sparse.hstack(parts))
-
-
-def average_base(rows: EffectRows, contexts: Mapping[str, Column], log_shares: Floats) -> Floats:
-    """Return the log of b in every cluster, averaged over the training values of all effects.
-
-    For groups that have contexts which are not used, unlike groups that lack them. ``log_shares``
-    is log τ of the clusters.
-    """
-    total: Floats = rows.weights[0] * np.exp(log_shares)
-    for weight, (name, effect) in zip(rows.weights[1:], rows.effects.items(), strict=True):
-        frequency = np.asarray(effect.shares(contexts[name]).sum(axis=0)).ravel()
-        frequency = frequency / max(float(frequency.sum()), 1.0)
-        total += weight * (frequency @ np.exp(rows.log_shares[rows.rows_of(name)]))
-    with np.errstate(divide="ignore"):
-        return np.log(total / total.sum(axis=1, keepdims=True))
 
 
 def draw_effect_rows(
