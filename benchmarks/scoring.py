@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # numbers it is within 0.1% of the value for ten times as many.
 BURN_IN, ITERATIONS = 30, 200
 MIN_ITERATIONS = 40  # if several draws share the iterations, their mean reduces the error as well
-LANES = 16  # topics per vector instruction
+N_LANES = 16  # topics per vector instruction
 
 Floats = NDArray[np.float64]
 
@@ -145,7 +145,7 @@ def fold_in(
         Rows sum to 1.
     """
     n_topics = len(alpha)
-    padded = -(-n_topics // LANES) * LANES
+    padded = -(-n_topics // N_LANES) * N_LANES
     psi = np.zeros((len(topic_given_word), padded), np.float32)
     psi[:, :n_topics] = topic_given_word
     prior = np.zeros(padded)
@@ -195,16 +195,16 @@ def _pick(weight, threshold):
     """Return the first topic whose cumulative weight exceeds the threshold."""
     before = np.float32(0.0)
     block = 0
-    for start in range(0, weight.size, LANES):
+    for start in range(0, weight.size, N_LANES):
         within = np.float32(0.0)
-        for m in range(start, start + LANES):
+        for m in range(start, start + N_LANES):
             within += weight[m]
         block = start
-        if before + within > threshold or start + LANES == weight.size:
+        if before + within > threshold or start + N_LANES == weight.size:
             break
         before += within
     chosen = block
-    for m in range(block, block + LANES):
+    for m in range(block, block + N_LANES):
         if weight[m] > 0.0:  # rounding must not select a topic of probability 0
             chosen = m
         before += weight[m]

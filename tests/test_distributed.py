@@ -73,7 +73,7 @@ def schools():
 
 @pytest.mark.parametrize("lam", [np.inf, mc2.Gamma(1, 0.1)], ids=["shared", "varying"])
 @pytest.mark.parametrize("content", ["auto", DrawnVisits()], ids=["content", "own content"])
-def test_workers_draw_what_one_process_draws_with_own_families(content, lam, client):
+def test_workers_draw_what_one_process_draws_with_user_families(content, lam, client):
     rng = np.random.default_rng(0)
     visits = [rng.poisson(1 + 5 * (j % 3), (5 + j % 4, 1)).astype(float) for j in range(40)]
     corpus = mc2.Corpus(visits, {"load": rng.gamma(2.0, 1.0, 40), "year": rng.normal(size=40)})

@@ -119,7 +119,7 @@ def test_stages_on_disk_find_the_draws_of_groups_that_are_not_shown(lam, folder,
 
 
 @both
-def test_a_corpus_on_disk_may_have_a_family_of_ones_own(lam, frame, on_disk, tmp_path):
+def test_a_corpus_on_disk_may_have_a_user_family(lam, frame, on_disk, tmp_path):
     rng = np.random.default_rng(1)
     load = np.where(rng.random(N_GROUPS) < 0.1, np.nan, rng.gamma(2.0, size=N_GROUPS))
     frame = frame[["tokens", "kind"]].assign(load=load)

@@ -182,15 +182,15 @@ JSON = json.dumps(Priors.for_corpus(WORDS).to_dict())
 
 @settings(max_examples=300, deadline=None)
 @given(
-    place=st.sampled_from(sorted(leaves(json.loads(JSON)))),
+    path=st.sampled_from(sorted(leaves(json.loads(JSON)))),
     value=st.sampled_from([None, -1, 0, 2.5, "x", "", [], {}, [1], {"a": 1}, True, 1e400, "inf"]),
 )
-def test_other_json_is_an_input_error_or_priors(place, value):
+def test_other_json_is_an_input_error_or_priors(path, value):
     data = json.loads(JSON)
     inner = data
-    for key in place[:-1]:
+    for key in path[:-1]:
         inner = inner[key]
-    inner[place[-1]] = value
+    inner[path[-1]] = value
     try:
         priors = Priors.from_dict(data)
     except InputError:

@@ -167,8 +167,8 @@ def test_the_median_sweep_is_reported() -> None:
 
 
 def test_draws_of_two_chains_have_their_own_times() -> None:
-    places = SimpleNamespace(chain_of_draw=[0, 0, 1, 1], sweep_of_draw=[2, 4, 1, 2])
-    fitted = TimedFit(places, [[1.0, 2.0, 3.0, 4.0], [5.0, 7.0]])
+    posterior = SimpleNamespace(chain_of_draw=[0, 0, 1, 1], sweep_of_draw=[2, 4, 1, 2])
+    fitted = TimedFit(posterior, [[1.0, 2.0, 3.0, 4.0], [5.0, 7.0]])
     draws = [SimpleNamespace(index=index) for index in range(4)]
     assert [fitted.seconds_of(draw) for draw in draws] == [2.0, 4.0, 5.0, 7.0]
     assert [fitted.is_late(draw) for draw in draws] == [False, True, False, True]

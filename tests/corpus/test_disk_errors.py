@@ -329,12 +329,12 @@ def test_an_interrupt_leaves_no_files(tmp_path, scratch, monkeypatch):
         mc2.ParquetFolder(one_file(tmp_path), scratch=scratch).open()
 
 
-@pytest.mark.parametrize("place", ["missing", "file"])
-def test_a_scratch_folder_that_cannot_be_created_is_refused(place, tmp_path):
+@pytest.mark.parametrize("name", ["missing", "file"])
+def test_a_scratch_folder_that_cannot_be_created_is_refused(name, tmp_path):
     path = one_file(tmp_path)
     (tmp_path / "file").write_text("")
-    with pytest.raises(mc2.InputError, match=f"scratch must be a writable folder, got '.*{place}'"):
-        mc2.ParquetFolder(path, scratch=tmp_path / place).open()
+    with pytest.raises(mc2.InputError, match=f"scratch must be a writable folder, got '.*{name}'"):
+        mc2.ParquetFolder(path, scratch=tmp_path / name).open()
 
 
 def test_closing_a_corpus_removes_its_folder_and_all_files_in_it(tmp_path, scratch):

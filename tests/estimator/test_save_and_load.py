@@ -117,7 +117,7 @@ def test_vectors_survive(tmp_path, width):
     assert_same_model(estimator, mc2.MC2.load(tmp_path / "model.mc2"), X)
 
 
-def test_an_own_family_is_known_once_it_is_registered(tmp_path, monkeypatch):
+def test_a_user_family_is_known_once_it_is_registered(tmp_path, monkeypatch):
     monkeypatch.setattr(families.registry, "_FAMILIES", dict(families.registry._FAMILIES))
     contexts = {"age": TYPED["age"]}
     estimator = model(contexts={"age": Visits()}).fit(COUNTS, contexts=contexts)
@@ -158,10 +158,10 @@ def test_a_full_disk_leaves_the_older_model(fitted, saved, tmp_path, monkeypatch
     path = tmp_path / "model.mc2"
     path.write_bytes(b"older")
 
-    def no_room(descriptor):
+    def disk_is_full(descriptor):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(os, "fsync", no_room)
+    monkeypatch.setattr(os, "fsync", disk_is_full)
     with pytest.raises(ModelFileError, match="no space left on the disk"):
         fitted.save(path)
     assert path.read_bytes() == b"older"
@@ -193,8 +193,8 @@ def test_a_thousand_mutated_files_are_refused(saved, tmp_path):
         data = bytearray(whole)
         # The header is small and says most, so every second change falls there.
         end = header if i % 2 else len(data)
-        for place in rng.integers(0, end, rng.integers(1, 4)):
-            data[place] ^= int(rng.integers(1, 256))
+        for position in rng.integers(0, end, rng.integers(1, 4)):
+            data[position] ^= int(rng.integers(1, 256))
         path.write_bytes(data)
         with pytest.raises(ModelFileError):
             mc2.MC2.load(path)

@@ -1,4 +1,4 @@
-"""A family of the user's own, as context and as content."""
+"""A user-defined family, as context and as content."""
 
 import copy
 import dataclasses
@@ -104,7 +104,7 @@ def test_the_probability_of_one_token_is_exact_for_three_functions():
     np.testing.assert_allclose(found, expected, atol=0.05)
 
 
-def test_a_run_with_an_own_family_resumes_where_it_stopped(tmp_path):
+def test_a_run_with_a_user_family_resumes_where_it_stopped(tmp_path):
     _, X, contexts = two_kinds(3)
     options = {"content": Visits(), "contexts": {"visits": Visits()}}
     whole = model(**options).fit(X, contexts=contexts)
@@ -119,7 +119,7 @@ def test_a_run_with_an_own_family_resumes_where_it_stopped(tmp_path):
 
 
 @pytest.mark.parametrize("options", [{}, {"lam": np.inf}, COLLAPSED], ids=str)
-def test_an_own_family_serves_as_context(options):
+def test_a_user_family_serves_as_context(options):
     contexts = {"visits": np.where(np.arange(N) == 3, np.nan, rng.poisson(4, N))}
     own = model(contexts={"visits": Visits()}, **options).fit(COUNTS, contexts=contexts)
     check(own, COUNTS)
@@ -127,7 +127,7 @@ def test_an_own_family_serves_as_context(options):
         own.predict_context(COUNTS, "visits")
 
 
-def test_the_collapsed_sampler_draws_the_same_for_an_own_family_as_for_its_twin():
+def test_the_collapsed_sampler_draws_the_same_for_a_user_family_as_for_its_twin():
     X = arrays(1, lambda size: rng.poisson(4.0, size))
     contexts = {"visits": np.where(np.arange(N) == 3, np.nan, rng.poisson(4, N))}
     own, twin = (
@@ -140,7 +140,7 @@ def test_the_collapsed_sampler_draws_the_same_for_an_own_family_as_for_its_twin(
     )
 
 
-def test_an_own_family_that_draws_its_parameters_predicts():
+def test_a_user_family_that_draws_its_parameters_predicts():
     @dataclass(frozen=True)
     class DrawnVisits(Visits):
         def sample_parameters(self, stats, rng):

@@ -32,10 +32,10 @@ def changed_array(rng, array):
     flat = changed.reshape(-1)
     if not flat.size:
         return np.zeros((int(rng.integers(4)), int(rng.integers(4))), array.dtype)
-    places = rng.integers(flat.size, size=1 if kind < 6 else int(rng.integers(1, 20)))
+    positions = rng.integers(flat.size, size=1 if kind < 6 else int(rng.integers(1, 20)))
     values = FLOATS if array.dtype.kind == "f" else INTEGERS
     with np.errstate(all="ignore"):
-        flat[places] = np.array([pick(rng, values) for _ in places]).astype(array.dtype)
+        flat[positions] = np.array([pick(rng, values) for _ in positions]).astype(array.dtype)
     return changed
 
 
@@ -71,14 +71,16 @@ def changed_bytes(rng, data):
     """Return bytes with some flipped, cut off or inserted."""
     data = bytearray(data)
     for _ in range(rng.integers(1, 5)):
-        place = int(rng.integers(len(data) + 1))
+        position = int(rng.integers(len(data) + 1))
         kind = rng.integers(3)
         if kind == 0 and data:
-            data[place % len(data)] ^= int(rng.integers(1, 256))
+            data[position % len(data)] ^= int(rng.integers(1, 256))
         elif kind == 1:
-            del data[place : place + int(rng.integers(1, 200))]
+            del data[position : position + int(rng.integers(1, 200))]
         else:
-            data[place:place] = bytes(rng.integers(0, 256, rng.integers(1, 20), dtype=np.uint8))
+            data[position:position] = bytes(
+                rng.integers(0, 256, rng.integers(1, 20), dtype=np.uint8)
+            )
     return bytes(data)
 
 

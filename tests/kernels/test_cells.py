@@ -95,8 +95,8 @@ def test_numbers_are_counted_by_the_edges_they_reach(n):
     expected = (edges.reshape(-1)[:, None] <= thresholds).sum(axis=1)
     np.testing.assert_array_equal(reached[N_LANES : N_LANES + n], expected)
     counts = (reached[:n] - reached[N_LANES : N_LANES + n]).reshape(-1, N_LANES).T.reshape(-1)
-    place = np.searchsorted(edges.T.reshape(-1), thresholds, side="right")
-    np.testing.assert_array_equal(counts, np.bincount(place, minlength=n))
+    index = np.searchsorted(edges.T.reshape(-1), thresholds, side="right")
+    np.testing.assert_array_equal(counts, np.bincount(index, minlength=n))
 
 
 class Cells:

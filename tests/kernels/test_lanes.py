@@ -104,9 +104,9 @@ def test_whole_numbers_that_are_not_zero_have_a_bit():
     assert bits(np.zeros(16, np.int32), 0) == 0
 
 
-@pytest.mark.parametrize("place", [0, 1, 15, 40, 62])
-def test_the_lowest_bit_is_found(place):
-    assert lowest((1 << place) | (1 << 62)) == place
+@pytest.mark.parametrize("bit", [0, 1, 15, 40, 62])
+def test_the_lowest_bit_is_found(bit):
+    assert lowest((1 << bit) | (1 << 62)) == bit
 
 
 @njit
@@ -126,7 +126,7 @@ def weigh_row(weight, weight_at, factor, factor_at, sums, blocks, out):
 
 
 @njit
-def place(sums, number, value, blocks):
+def find_block(sums, number, value, blocks):
     return block_in_lane(sums, number, value, blocks)
 
 
@@ -143,7 +143,7 @@ def test_a_row_is_weighed_by_running_sums_of_its_lanes(n_blocks):
         of_lane = running[:, number]
         for value in [F(0.0), *of_lane, *np.nextafter(of_lane, F(0.0))]:
             expected = (of_lane <= value).sum()
-            found = place(sums, number, value, blocks)
+            found = find_block(sums, number, value, blocks)
             assert found == expected or found >= n_blocks <= expected
 
 
@@ -207,7 +207,7 @@ def test_whole_numbers_in_lanes_are_added_to_counts():
     np.testing.assert_array_equal(counts[[0, 1, 2, 19]], [0, 1, 2, 19])
 
 
-def test_aligned_room_begins_with_a_cache_line():
+def test_an_aligned_array_begins_with_a_cache_line():
     arrays = [aligned(3, n) for n in range(1, 9)]
     assert [array.shape for array in arrays] == [(3, n) for n in range(1, 9)]
     assert all(array.ctypes.data % 64 == 0 and array.flags.c_contiguous for array in arrays)

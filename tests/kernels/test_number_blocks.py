@@ -8,7 +8,7 @@ from mcsquared.kernels.rng import BLOCK, Step, fill_uniforms, fill_uniforms_at, 
 from tests.oracles.draws import Numbers
 
 F = np.float32
-PLACES = [(11, 3, 7), (2**32 - 1, 2**31 + 5, 2**32 - 1), (0, 0, 0)]  # seed, chain, sweep
+KEYS = [(11, 3, 7), (2**32 - 1, 2**31 + 5, 2**32 - 1), (0, 0, 0)]  # seed, chain, sweep
 
 
 def number(word):
@@ -16,10 +16,10 @@ def number(word):
     return min(F(F(F(word >> 1) + F(0.5)) * F(2.0**-31)), F(1 - 2.0**-24))
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("block", [0, 5, 2**28 - 1, 2**33])
-def test_a_block_is_the_words_of_sixteen_counters(place, block):
-    seed, chain, sweep = place
+def test_a_block_is_the_words_of_sixteen_counters(key, block):
+    seed, chain, sweep = key
     out = np.zeros(2 * BLOCK + 1, F)
     fill_uniforms(out, 2, (seed, chain, sweep), int(Step.TOPICS), block)
     expected = []
@@ -34,9 +34,9 @@ def test_a_block_is_the_words_of_sixteen_counters(place, block):
     assert out[-1] == 0.0
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_single_counters_give_three_numbers(place):
-    seed, chain, sweep = place
+@pytest.mark.parametrize("key", KEYS)
+def test_single_counters_give_three_numbers(key):
+    seed, chain, sweep = key
     indices, first, attempt = np.array([4, 0, 2**33, 77]), 10, 3
     out = np.zeros((3, 6), F)
     fill_uniforms_at(indices, 4, first, (seed, chain, sweep), int(Step.CONTENT), attempt, out)

@@ -38,22 +38,22 @@ def seen_counters(monkeypatch):
         seen.append(tuple(int(a) for a in arguments))
         return 0, 0, 0, 0
 
-    def counter_of(*place):
+    def counter_of(*arguments):
         with monkeypatch.context() as patched:
             patched.setattr(rng, "philox", note)
-            uniform.py_func(*place)
+            uniform.py_func(*arguments)
         return seen[-1]
 
     return counter_of
 
 
-def test_no_two_places_of_a_chain_share_a_counter(seen_counters):
+def test_no_two_draws_of_a_chain_share_a_counter(seen_counters):
     indexes = [0, 1, 2, 255, 2**16 - 1, 2**16, 2**20, 2**32 - 1, 2**32, 2**32 + 1, 2**40 - 1]
     attempts = [0, 1, 255, 256, 2**16 - 1, 2**16, 2**16 + 1, 2**17, 2**24, 2**32, 2**40 - 1]
     steps = [int(step) for step in Step]
-    places = list(itertools.product(steps, indexes, attempts))
-    counters = {seen_counters(11, 3, 7, *place) for place in places}
-    assert len(counters) == len(places)
+    draws = list(itertools.product(steps, indexes, attempts))
+    counters = {seen_counters(11, 3, 7, *arguments) for arguments in draws}
+    assert len(counters) == len(draws)
 
 
 def test_sweeps_stand_in_the_counter_and_seed_and_chain_in_the_key(seen_counters):
@@ -81,11 +81,11 @@ def test_numbers_are_uniform_and_neighbours_are_independent():
     assert abs(np.corrcoef(u, next_attempt)[0, 1]) < 4 / np.sqrt(u.size)
 
 
-def test_a_generator_depends_on_its_place_alone():
-    place = (3, 1, 8, int(Step.V))
-    first = generator(*place).random(4)
-    np.testing.assert_array_equal(first, generator(*place).random(4))
+def test_a_generator_depends_on_its_arguments_alone():
+    arguments = (3, 1, 8, int(Step.V))
+    first = generator(*arguments).random(4)
+    np.testing.assert_array_equal(first, generator(*arguments).random(4))
     for position in range(4):
-        other = list(place)
+        other = list(arguments)
         other[position] += 1
         assert not np.isin(generator(*other).random(4), first).any()

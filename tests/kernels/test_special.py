@@ -93,8 +93,8 @@ def test_table_counts_need_few_random_numbers(monkeypatch):
 
     asked = []
 
-    def number(*place):
-        asked.append(place)
+    def number(*counter):
+        asked.append(counter)
         return 0.37
 
     monkeypatch.setattr(special, "uniform", number)

@@ -68,11 +68,11 @@ def test_a_threshold_picks_the_topic_that_cumulative_sums_say(function, n):
             total = function(left, right[: n + 2], n, numbers, found)
             assert total == pytest.approx(cumulative[-1], rel=2e-6)
             threshold = numbers * cumulative[-1]
-            place = np.argsort(order)[found]
+            position = np.argsort(order)[found]
             # Between the sums before it and with it, but for what is lost in adding up floats.
             lost = 3e-6 * cumulative[-1]
-            assert (np.append(0.0, cumulative)[place] <= threshold + lost).all()
-            assert (threshold <= cumulative[place] + lost).all()
+            assert (np.append(0.0, cumulative)[position] <= threshold + lost).all()
+            assert (threshold <= cumulative[position] + lost).all()
             if function is by_lanes:
                 assert (weights[found] > 0).all()
 

@@ -204,7 +204,7 @@ def test_groups_are_placed_and_counted_the_same_on_any_split():
     log_weights = np.log(np.random.default_rng(4).dirichlet(np.ones(N_CLUSTERS)))
     bounds = np.array([0, 2, 2, 9, 12])
 
-    def place(parts):
+    def resample(parts):
         clusters = groups.cluster.copy()
         tokens, tables = (np.zeros(groups.base.shape, np.int32) for _ in range(2))
         log_likelihood = np.zeros(4)
@@ -226,9 +226,9 @@ def test_groups_are_placed_and_counted_the_same_on_any_split():
             )
         return clusters, tokens, tables, log_likelihood
 
-    clusters, tokens, tables, log_likelihood = expected = place([0, 4])
+    clusters, tokens, tables, log_likelihood = expected = resample([0, 4])
     for parts in ([0, 1, 4], [0, 1, 2, 3, 4]):
-        for found, whole in zip(place(parts), expected, strict=True):
+        for found, whole in zip(resample(parts), expected, strict=True):
             np.testing.assert_array_equal(found, whole)
     token_counts = np.zeros((N_GROUPS, N_SLOTS), int)
     np.add.at(

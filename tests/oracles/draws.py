@@ -27,7 +27,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-LANES = 16  # the compiled sampler adds up its topics in so many interleaved sums
+N_LANES = 16  # the compiled sampler adds up its topics in so many interleaved sums
 BLOCK = 64  # numbers of a block: the first words of sixteen counters, then the second ones, ...
 
 
@@ -181,6 +181,6 @@ def choose(weights: Floats, u: float, by_lanes: bool = False) -> int:
     """
     order = np.arange(len(weights))
     if by_lanes:
-        order = order.reshape(-1, LANES).T.reshape(-1)
+        order = order.reshape(-1, N_LANES).T.reshape(-1)
     cumulative = np.cumsum(weights[order])
     return int(order[np.searchsorted(cumulative, u * cumulative[-1], side="right")])

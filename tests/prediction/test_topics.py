@@ -40,8 +40,8 @@ def test_proportions_are_the_mean_responsibilities_of_the_groups_tokens():
 def test_topics_come_in_the_public_order():
     posterior = make_posterior([DRAW], beta=BETA)
     result = topic_proportions(posterior, words_corpus([[0] * 20], 3))
-    place = list(posterior.topic_order).index(1)
-    assert result[0, place] > 0.95
+    column = list(posterior.topic_order).index(1)
+    assert result[0, column] > 0.95
     assert list(posterior.topic_order) == [1, 0]
 
 

@@ -152,7 +152,7 @@ class Browser:
         self.settle()
 
     @property
-    def place(self) -> str:
+    def fragment(self) -> str:
         """Return the fragment of the address."""
         return self.run("return window.location.hash")
 

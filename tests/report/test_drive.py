@@ -85,7 +85,7 @@ def page(browser, pages, request, width):
 def test_every_tab_and_link_opens_its_page(page):
     for tab in TABS:
         page.click(page.one(f"#tabs a[data-tab={tab}]"))
-        assert page.place == f"#/{tab}"
+        assert page.fragment == f"#/{tab}"
         assert page.one("#tabs a[aria-current]").get_attribute("data-tab") == tab
     seen, wrong = page.driver.execute_async_script(WALK, VISITED)
     assert wrong == []
@@ -102,20 +102,20 @@ def test_links_are_not_covered_by_other_elements(page):
         link = page.run(LINKS)[number]
         target = link.get_attribute("href").partition("#")[2]
         page.click(link)
-        assert page.place == f"#{target}"
+        assert page.fragment == f"#{target}"
 
 
 def test_search_slider_and_switches_update_the_page(page):
     page.go("groups", 1)
     name = page.text("article h3")
-    for query, place in (
+    for query, fragment in (
         (name.removeprefix("Group ")[:40], "#/groups/"),
         ("cluster 0", "#/clusters/0"),
         ("topic 1", "#/topics/"),
     ):
         page.type("#search", query)
-        page.click(page.one(f"#found a[href^='{place}']"))
-        assert page.place.startswith(place)
+        page.click(page.one(f"#found a[href^='{fragment}']"))
+        assert page.fragment.startswith(fragment)
         assert not page.one("#found").is_displayed()
     page.go("topics", 0)
     for slider in page.all("article input[type=range]"):

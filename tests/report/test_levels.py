@@ -34,7 +34,7 @@ def test_every_page_of_a_level_opens_and_leads_to_its_units_and_groups(page):
     )
     page.go("groups", int(groups[0]))
     page.click(page.one("article a[href='#/level0/units/2']"))
-    assert page.place == "#/level0/units/2"
+    assert page.fragment == "#/level0/units/2"
     seen, wrong = page.driver.execute_async_script(WALK, 6)
     assert wrong == []
     assert {address.split("/")[1] for address in seen} >= {"level0", "level1", "groups"}
@@ -46,7 +46,7 @@ def test_units_are_found_by_search_and_by_the_list(page):
     assert page.text("article h3") == "city 11"
     page.go("level0")
     page.click(page.all(".side .switch button")[1])
-    assert page.place == "#/level0/units"
+    assert page.fragment == "#/level0/units"
     page.type(".side input", "city 7")
     assert page.texts(".side .row .grow") == ["city 7"]
 

@@ -9,12 +9,12 @@ def shown_words(browser):
     return browser.texts("article .cell:first-child .bars .bar-label")
 
 
-def hits_before(browser, place):
+def hits_before(browser, index):
     """Return how often "down" must be pressed to reach the first hit after a title."""
     kinds = browser.run(
         "return [...document.querySelectorAll('#found > *')].map((e) => e.className)"
     )
-    return kinds[:place].count("hit") + 1
+    return kinds[:index].count("hit") + 1
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_the_map_reacts_to_the_pointer(browser, pages):
             break
     title = browser.text("#tip .tip-title")
     ActionChains(browser.driver).click().perform()
-    browser.wait(lambda: browser.place.startswith("#/groups/"))
+    browser.wait(lambda: browser.fragment.startswith("#/groups/"))
     browser.settle()
     assert browser.text("article h3") == title
 
@@ -96,7 +96,7 @@ def test_the_map_reacts_to_keys_and_has_all_colour_schemes(browser, pages):
     browser.settle()
     browser.run("document.querySelector('canvas.map').focus()")
     browser.press("\ue007")
-    assert browser.place.startswith("#/groups/")
+    assert browser.fragment.startswith("#/groups/")
     assert browser.text("article h3") == name
     assert browser.console_messages() == []
 
@@ -104,12 +104,12 @@ def test_the_map_reacts_to_keys_and_has_all_colour_schemes(browser, pages):
 def test_keys_open_sections_search_neighbours_and_help(browser, pages):
     browser.open(pages["words"])
     browser.press("3")
-    assert browser.place == "#/clusters"
+    assert browser.fragment == "#/clusters"
     browser.go("clusters", 0)
     browser.press("]")
-    assert browser.place == "#/clusters/1"
+    assert browser.fragment == "#/clusters/1"
     browser.press("[")
-    assert browser.place == "#/clusters/0"
+    assert browser.fragment == "#/clusters/0"
     browser.press("/")
     assert browser.run("return document.activeElement.id") == "search"
     browser.press("\ue00c", "?")  # escape
@@ -147,7 +147,7 @@ def test_long_lists_render_only_visible_rows_and_react_to_arrows(browser, pages)
     assert shares == sorted(shares)
     browser.run("document.querySelector('.side .list').focus()")
     browser.press("\ue015", "\ue015", "\ue007")
-    assert browser.place.startswith("#/groups/")
+    assert browser.fragment.startswith("#/groups/")
     assert browser.all(".side .row[aria-selected=true]")
 
 
@@ -214,9 +214,9 @@ def test_scroll_targets_are_not_covered_by_the_header(browser, pages):
     browser.run("window.scrollTo(0, document.body.scrollHeight)")
     for link in browser.all("article .bars a")[:3]:
         browser.run("arguments[0].scrollIntoView({ block: 'start' })", link)
-        place = "return arguments[0].getBoundingClientRect()"
+        script = "return arguments[0].getBoundingClientRect()"
         head = browser.one(".top")
-        assert browser.run(place, link)["top"] >= browser.run(place, head)["bottom"]
+        assert browser.run(script, link)["top"] >= browser.run(script, head)["bottom"]
 
 
 @pytest.mark.parametrize(("query", "expected"), [("2010", "2010"), ("2020-07", "2020-07-")])

@@ -28,7 +28,7 @@ from tests.oracles import blocked as plain_blocked
 from tests.oracles import collapsed as plain_collapsed
 from tests.oracles.draws import Numbers
 from tests.samplers import cases, test_reference
-from tests.samplers.word_cases import BLOCKED_ALONE, CASES, make_plain_room, plain_data, start
+from tests.samplers.word_cases import BLOCKED_ALONE, CASES, add_plain_slots, plain_data, start
 
 SEED = 5
 VECTORS = ["gaussian", "bernoulli", "multivariate", "no_content"]
@@ -99,7 +99,7 @@ def test_no_two_draws_of_the_blocked_sampler_share_a_number(name, record):
         state, plain = start(case, SEED, chain)
         for _ in range(3):
             grow_slots(state, NO_BOUNDS)
-            make_plain_room(plain, *state.tables.shape)
+            add_plain_slots(plain, *state.tables.shape)
             plain_blocked.sweep(plain, data, case.priors, SEED, chain, record.numbers)
             BLOCKED_ALONE.sweep(state, case.observations, case.priors, SEED, chain)
     # Bags, too, draw by the numbers of their chain alone.

@@ -79,7 +79,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 every_lam = pytest.mark.parametrize("lam", [inf, 2.0], ids=["λ = ∞", "λ = 2"])
 
 
-def own_content(kind, lam):
+def python_content(kind, lam):
     """Counts as content, and answers as context, one of them missing."""
     answers, visits = KINDS[kind]
     values = [np.array([[1.0], [9.0]]), np.array([[8.0], [0.0]]), np.array([[2.0]])]
@@ -91,7 +91,7 @@ def own_content(kind, lam):
     )
 
 
-def own_contexts(kind, lam):
+def python_contexts(kind, lam):
     """Words as content; one context has a family of the user's own, one has a built-in one."""
     _, visits = KINDS[kind]
     words = sparse.csr_matrix([[1, 1, 0], [1, 0, 0], [0, 1, 1], [0, 0, 0]])
@@ -110,12 +110,12 @@ def is_right(tiny):
 
 @every_lam
 @every_kind
-@pytest.mark.parametrize("make", [own_content, own_contexts])
-def test_an_own_family_has_the_exact_posterior(make, kind, lam):
+@pytest.mark.parametrize("make", [python_content, python_contexts])
+def test_a_user_family_has_the_exact_posterior(make, kind, lam):
     assert is_right(make(kind, lam))
 
 
-@pytest.mark.parametrize("make", [own_content, own_contexts])
+@pytest.mark.parametrize("make", [python_content, python_contexts])
 def test_statistics_that_do_not_follow_the_labels_are_noticed(make, monkeypatch):
     monkeypatch.setattr(python_families.SlotStatistics, "move", lambda *arguments: None)
     assert not is_right(make("three functions", inf))
@@ -194,7 +194,7 @@ def test_threads_and_blocks_of_tokens_change_nothing(kind, lam, monkeypatch):
 
 @every_lam
 @every_kind
-def test_bounds_hold_for_an_own_family(kind, lam):
+def test_bounds_hold_for_a_user_family(kind, lam):
     visits = KINDS[kind][1]()
     lively = {"alpha": 30.0, "v": 20.0, "eta": 30.0, "lam": lam}
     case = case_with(visits, {"visits": visits}, **lively)

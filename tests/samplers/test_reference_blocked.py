@@ -6,7 +6,7 @@ import pytest
 from mcsquared.samplers.steps.slots import grow_slots
 from mcsquared.state import NO_BOUNDS
 from tests.oracles import blocked as plain_blocked
-from tests.samplers.word_cases import BLOCKED_ALONE, every_case, make_plain_room, plain_data, start
+from tests.samplers.word_cases import BLOCKED_ALONE, add_plain_slots, every_case, plain_data, start
 
 SEED, CHAIN = 5, 2
 
@@ -20,7 +20,7 @@ def test_compiled_and_plain_sampler_draw_the_same_labels(case):
     for _ in range(4):
         before = state.cluster_of_group.copy()
         grow_slots(state, NO_BOUNDS)
-        make_plain_room(plain, *state.tables.shape)
+        add_plain_slots(plain, *state.tables.shape)
         BLOCKED_ALONE.sweep(state, observations, case.priors, SEED, CHAIN)
         plain_blocked.sweep(plain, data, case.priors, SEED, CHAIN)
         assert_same(state, plain)

@@ -15,7 +15,7 @@ from mcsquared.samplers.backends.sharded import ShardedBackend
 from mcsquared.samplers.sweep import BLOCKED
 from mcsquared.samplers.types import Key
 from tests.oracles.counts import differences, recount
-from tests.samplers.test_python_families import DrawnVisits, own_content, own_contexts
+from tests.samplers.test_python_families import DrawnVisits, python_content, python_contexts
 
 N_GROUPS = 90
 LAMS = {"shared": math.inf, "fixed": 2.0, "resampled": Gamma(1, 0.1)}
@@ -112,7 +112,7 @@ def test_shards_are_the_corpus_in_pieces(content):
         assert differences(state.counts, recount(state, shard)) == []
 
 
-@pytest.mark.parametrize("make", [own_content, own_contexts])
+@pytest.mark.parametrize("make", [python_content, python_contexts])
 def test_families_that_cannot_draw_parameters_are_refused(make):
     tiny = make("three functions", 2.0)
     message = "requires families with sample_parameters and log_likelihood, got Visits"

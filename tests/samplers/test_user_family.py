@@ -68,13 +68,13 @@ def case_with(content, contexts, base="poisson", **concentrations):
     ],
     ids=["content", "context", "both"],
 )
-def test_an_own_family_draws_what_the_kernel_draws(pair):
+def test_a_user_family_draws_what_the_kernel_draws(pair):
     (compiled, first), (generic, second) = (labels_of(case_with(*args), 15) for args in pair)
     np.testing.assert_array_equal(compiled, generic)
     assert first == pytest.approx(second, rel=1e-10)
 
 
-def test_words_may_have_an_own_family_for_a_context():
+def test_words_may_have_a_user_family_for_a_context():
     content = CASES["words"].priors.content
     (compiled, _), (generic, _) = (
         labels_of(case_with(content, {"visits": family}, "words"), 15) for family in (KERNEL, OWN)
@@ -82,7 +82,7 @@ def test_words_may_have_an_own_family_for_a_context():
     np.testing.assert_array_equal(compiled, generic)
 
 
-def test_an_own_family_grows_and_keeps_bounds_as_the_kernel_does():
+def test_a_user_family_grows_and_keeps_bounds_as_the_kernel_does():
     lively = {"alpha": 30.0, "v": 20.0, "eta": 30.0}
     found = []
     for family in (KERNEL, OWN):

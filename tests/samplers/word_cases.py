@@ -106,7 +106,7 @@ def start(case, seed, chain):
     return state, plain_state(state)
 
 
-def make_plain_room(plain, n_clusters, n_topics):
+def add_plain_slots(plain, n_clusters, n_topics):
     """Add empty slots: what is there keeps its slot."""
     clusters, topics = n_clusters - len(plain.tables), n_topics - len(plain.topic_weights)
     plain.tables = np.pad(plain.tables, ((0, clusters), (0, topics)))

@@ -94,8 +94,8 @@ def counted(states):
         topics = []
         for column in columns:
             sums = defaultdict(int), defaultdict(int)
-            for place, n in column:
-                for side, where in zip(sums, place, strict=True):
+            for indices, n in column:
+                for side, where in zip(sums, indices, strict=True):
                     side[int(where)] += n
             topics.append(tuple(tuple(sorted(side.items())) for side in sums))
         table[clusters, tuple(sorted(topics))] += chance

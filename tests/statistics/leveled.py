@@ -43,7 +43,7 @@ class VaryingContextsOnly(VaryingPosterior, ContextsOnly):
     """The same at λ finite."""
 
 
-def franchise(types, parents, labels, v, alpha):
+def probability_of_children(types, parents, labels, v, alpha):
     """p(labels of children | types of their parents); parent -1: none."""
     n_rows, n_labels = max(types, default=-1) + 1, max(labels) + 1
     children = np.zeros((n_rows + 1, n_labels), int)
@@ -51,12 +51,12 @@ def franchise(types, parents, labels, v, alpha):
         children[types[parent] if parent >= 0 else n_rows, label] += 1
     ways = np.ones(1)
     for column in children.T:
-        here = np.ones(1)
+        of_label = np.ones(1)
         for n in column[:-1]:
-            here = np.convolve(here, stirling(int(n)))
-        seated = np.arange(len(here)) + column[-1]
-        here = np.where(seated > 0, here * np.exp(gammaln(np.maximum(seated, 1))), 0.0)
-        ways = np.convolve(ways, here)
+            of_label = np.convolve(of_label, stirling(int(n)))
+        seated = np.arange(len(of_label)) + column[-1]
+        of_label = np.where(seated > 0, of_label * np.exp(gammaln(np.maximum(seated, 1))), 0.0)
+        ways = np.convolve(ways, of_label)
     tables = np.arange(len(ways))
     (value_v, chance_v), (value_a, chance_a) = v, alpha
     in_rows = sum(
@@ -73,7 +73,7 @@ def franchise(types, parents, labels, v, alpha):
 
 def restaurant(types, alpha):
     """p(types) of the highest level."""
-    return franchise((), [-1] * len(types), types, (np.ones(1), np.ones(1)), alpha)
+    return probability_of_children((), [-1] * len(types), types, (np.ones(1), np.ones(1)), alpha)
 
 
 def unit_marginals(tiny, level):
@@ -110,10 +110,14 @@ class TreePosterior:
                 of_units *= np.prod([marginal(blocks(labels)) for marginal in functions])
             for i in range(1, len(levels)):
                 parents = levels[i].parent_of_child
-                of_units *= franchise(types[i], parents, types[i - 1], v[i], alphas[i])
+                of_units *= probability_of_children(
+                    types[i], parents, types[i - 1], v[i], alphas[i]
+                )
             for clusters, found in by_clusters.items():
                 parents = levels[0].parent_of_child
-                prior = of_units * franchise(types[0], parents, clusters, v[0], alphas[0])
+                prior = of_units * probability_of_children(
+                    types[0], parents, clusters, v[0], alphas[0]
+                )
                 for columns, chance in found:
                     states[(clusters, *types), columns] = prior * chance
         total = sum(states.values())

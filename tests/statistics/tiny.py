@@ -53,14 +53,14 @@ def canonical(labels):
     return tuple(names.setdefault(label, len(names)) for label in labels)
 
 
-def columns_of(places, topics, group_of_token, word_of_token):
-    """The table of counts per (place, word, topic), topics in an order that has no names.
+def columns_of(rows, topics, group_of_token, word_of_token):
+    """The table of counts per (row, word, topic), topics in an order that has no names.
 
-    The place of a group's tokens is its cluster, or the group itself.
+    The row of a group's tokens is its cluster, or the group itself.
     """
     columns = defaultdict(lambda: defaultdict(int))
     for i, m in enumerate(topics):
-        columns[m][places[group_of_token[i]], word_of_token[i]] += 1
+        columns[m][rows[group_of_token[i]], word_of_token[i]] += 1
     return tuple(sorted(tuple(sorted(column.items())) for column in columns.values()))
 
 
@@ -197,11 +197,11 @@ class Posterior:
         table = tuple(sorted(self.counts(clusters, block) for block in tokens))
         return self.topics_given_clusters(table)
 
-    def counts(self, places, block):
-        """Tokens of one topic in each place."""
-        counts = [0] * (max(places) + 1)
+    def counts(self, rows, block):
+        """Tokens of one topic in each row."""
+        counts = [0] * (max(rows) + 1)
         for i in block:
-            counts[places[self.group_of_token[i]]] += 1
+            counts[rows[self.group_of_token[i]]] += 1
         return tuple(counts)
 
     def clusters(self, clusters):
