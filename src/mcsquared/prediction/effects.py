@@ -3,7 +3,7 @@
     b_j  =  w_j0 τ_k + rest_j,        rest_j  =  Σ_s w_js τ_s over the values that the group has
 
 A context to be predicted is sampled with the cluster and the topics of the group. Topics drawn
-without it would follow the other parents, and tell less about it.
+without it would follow the other sources, and tell less about it.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class EffectRows:
         """Return ω of an effect."""
         return float(self.weights[1 + list(self.effects).index(name)])
 
-    def shares_of_parents(
+    def weights_of_sources(
         self, corpus: Corpus, with_predicted: bool = False
     ) -> tuple[Floats, sparse.csr_matrix]:
-        """Return 1 / Σ ω over the parents of each group, and ω_s of its values times that.
+        """Return 1 / Σ ω over the sources of each group, and ω_s of its values times that.
 
         Shapes (n_groups,) and (n_groups, values of all effects). If ``with_predicted``, the sum
         includes the effect to be predicted.

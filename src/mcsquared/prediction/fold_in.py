@@ -118,7 +118,7 @@ def predict_values_of_groups(
     effects = parameters.effects
     assert effects is not None
     assert effects.predicted is not None
-    scale, shares = effects.shares_of_parents(corpus, with_predicted=True)
+    scale, shares = effects.weights_of_sources(corpus, with_predicted=True)
     clusters = _exp(_pad(parameters.log_topic_given_cluster))
     effect_shares = _exp(_pad(effects.log_shares))
     values = np.ascontiguousarray(effect_shares[effects.rows_of(effects.predicted)])
@@ -144,7 +144,7 @@ def _parts_of_base(corpus: Corpus, parameters: ModelParameters) -> tuple[Floats,
     """
     if parameters.effects is None:
         return np.ones(corpus.n_groups), None
-    scale, shares = parameters.effects.shares_of_parents(corpus)
+    scale, shares = parameters.effects.weights_of_sources(corpus)
     return scale * parameters.effects.weights[0], shares @ np.exp(parameters.effects.log_shares)
 
 

@@ -46,7 +46,7 @@ class ValueRows(NamedTuple):
 
 
 class ValueWeights(NamedTuple):
-    """Weights of the parents of each group, times λ."""
+    """Weights of the sources of each group, times λ."""
 
     cluster: np.ndarray  # float64 (n_groups,)
     value: np.ndarray  # float64 (n_groups,)
@@ -66,7 +66,7 @@ def set_base(state, j, k, x, rows, weights, bases):
 
 @njit(cache=True, error_model="numpy")
 def score_row(state, lam, weight, by_topic, other_weight, other_row, rest, scores):
-    """Write the log-likelihood of the topics with each row of ``by_topic`` as a parent."""
+    """Write the log-likelihood of the topics with each row of ``by_topic`` as a source."""
     scores[:] = F(0.0)
     for m in range(state.counts.size):
         n = int(state.counts[m])

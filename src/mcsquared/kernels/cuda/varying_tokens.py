@@ -2,9 +2,10 @@
 
     p(l_ji = m)  ∝  (n_jm + λ τ_km) ψ_mw        n_jm excludes token i
 
-As in the CPU kernel, topics are ordered by lane. Thread 2 i handles the first half of the blocks of
-lane i, and thread 2 i + 1 the second half, so that a sum over threads visits the topics in the
-order of the CPU. The counts and weights of a thread stay in its registers.
+As in the CPU kernel, a block is sixteen consecutive topics, one per lane, and topics are ordered by
+lane. Thread 2 i handles the first half of the blocks of lane i, and thread 2 i + 1 the second half,
+so that a sum over threads visits the topics in the order of the CPU. The counts and weights of a
+thread stay in its registers.
 """
 
 from functools import cache
@@ -86,7 +87,7 @@ def sweep_tokens(n_blocks):
                 n[r] = float32(count[warp, first_topic + r * N_LANES])
                 weight[r] = base[row + first_topic + r * N_LANES]
 
-        block = (first_token + first) // BLOCK + first_group + j
+        number_block = (first_token + first) // BLOCK + first_group + j
         u0 = u1 = float32(0.0)
         is_second_half = False
         begin = first
@@ -97,10 +98,10 @@ def sweep_tokens(n_blocks):
             if i < last:
                 topic = int32(topic_of_token[i])
                 word_of_thread = int32(word[i])
-            # A block of random numbers suffices for 64 tokens, two passes.
+            # A block of random numbers has 64 of them, for two passes.
             if not is_second_half:
-                u0, u1 = two_uniforms(seed, chain, sweep, TOPICS, block, thread)
-                block += 1
+                u0, u1 = two_uniforms(seed, chain, sweep, TOPICS, number_block, thread)
+                number_block += 1
             u_of_thread = u1 if is_second_half else u0
             is_second_half = not is_second_half
             n_tokens = int32(min(int64(32), last - begin))
