@@ -64,11 +64,11 @@ def label_text(text: Any, limit: int = 28) -> str:
     return shorten(" ".join(str(text).split()), limit).replace("$", r"\$")
 
 
-def topic_labels(posterior: Posterior, topics: Iterable[int], n_words: int = 3) -> list[str]:
-    """Return a name for each topic: its number, and its first words if there are words."""
+def topic_labels(posterior: Posterior, topics: Iterable[int]) -> list[str]:
+    """Return a name for each topic: its number, and its first three words if there are words."""
     if posterior.vocabulary is None:
         return [f"topic {topic}" for topic in topics]
-    top, occurs = top_words(posterior, n_words), posterior.words_in_topic
+    top, occurs = top_words(posterior, 3), posterior.words_in_topic
     listed = {m: posterior.vocabulary[top[m][occurs[m, top[m]]]] for m in topics}
     return [f"{m}: {', '.join(label_text(w, 16) for w in words)}" for m, words in listed.items()]
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 BATCH_GROUPS = 20_000  # limits the array of cluster probabilities over all draws
 DEFAULT_TOP = 10
+INTERVAL = (0.05, 0.95)  # probabilities of the bounds of 90% intervals
 QUANTILE_LEVELS = np.concatenate([[1e-4, 1e-3], np.linspace(0.005, 0.995, 199), [0.999, 0.9999]])
 MAX_GRID_POINTS = 4001
 MAX_POINTS = 100  # training values that represent a bin of an effect
@@ -305,9 +306,9 @@ def _summarise(
 
 
 def mixture_summary(
-    weights: Floats, components: Predictive, tail: float = 0.05
+    weights: Floats, components: Predictive
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return mean, standard deviation, lower and upper ``tail`` quantiles of each row's mixture."""
+    """Return mean, standard deviation and the bounds of `INTERVAL` of each row's mixture."""
     centre = float(components.mean.mean())  # centring avoids cancellation
     deviation = components.mean - centre
     mean = weights @ deviation
@@ -321,10 +322,10 @@ def mixture_summary(
     for block in row_blocks(len(weights), len(grid)):
         for j, curve in enumerate(weights[block] @ cumulative, start=block.start):
             if components.discrete:
-                index = np.searchsorted(curve, [tail, 1.0 - tail])
+                index = np.searchsorted(curve, INTERVAL)
                 lower[j], upper[j] = grid[np.minimum(index, len(grid) - 1)]
             else:
-                lower[j], upper[j] = np.interp([tail, 1.0 - tail], curve, grid)
+                lower[j], upper[j] = np.interp(INTERVAL, curve, grid)
     return mean + centre, sd, lower, upper
 
 

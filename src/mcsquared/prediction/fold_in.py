@@ -86,7 +86,6 @@ def estimate_log_probability(
     log_prior: Floats,
     n_particles: int,
     n_moves: int,
-    iterations: Iterations = ITERATIONS,
 ) -> Floats:
     """Estimate log p(w_j | parameters) of every group from left to right: float64 (n_groups,).
 
@@ -97,7 +96,7 @@ def estimate_log_probability(
     seed = parameters.key[0]
     for groups, sampler in _samplers(corpus, parameters, log_softmax(log_prior, axis=1)):
         # Another seed, because proposals must not depend on the particles.
-        folded, _ = sampler.fold_in(seed ^ 1, iterations)
+        folded, _ = sampler.fold_in(seed ^ 1, ITERATIONS)
         proposals = np.stack([folded, sampler.log_start, sampler.log_prior])
         log_proposal = np.logaddexp.reduce(proposals + np.log(PROPOSAL_MIXTURE)[:, None, None])
         result[groups] = sampler.left_to_right(seed, log_proposal, n_particles, n_moves)

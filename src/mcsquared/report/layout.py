@@ -12,6 +12,7 @@ import numpy as np
 from mcsquared.arrays import Floats, Int64s
 
 N_COLOURS = 10
+_FIT_ROUNDS, _COMPACT_ROUNDS = 150, 60
 _GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 # Largest numbers of clusters for each step of the layout; larger maps skip it.
 _MAX_FITTED, _MAX_SEPARATED, _MAX_COMPACTED = 800, 3000, 400
@@ -65,7 +66,7 @@ def _principal_plane(features: Floats, sizes: Int64s) -> Floats:
     return plane
 
 
-def _fit_distances(start: Floats, features: Floats, n_rounds: int = 150) -> Floats:
+def _fit_distances(start: Floats, features: Floats) -> Floats:
     """Return points whose distances approximate those of the features, by Guttman's transform."""
     n = len(start)
     if n < 3:
@@ -77,7 +78,7 @@ def _fit_distances(start: Floats, features: Floats, n_rounds: int = 150) -> Floa
         return start
     # Clusters that coincide in the plane would stay together.
     points = start + 1e-3 * target.max() * _directions(np.arange(n) * _GOLDEN_ANGLE)
-    for _ in range(n_rounds):
+    for _ in range(_FIT_ROUNDS):
         difference = points[:, None, :] - points[None, :, :]
         distance = np.sqrt(np.square(difference).sum(axis=2))
         ratio = np.divide(target, distance, out=np.zeros_like(target), where=distance > 1e-12)
@@ -85,11 +86,11 @@ def _fit_distances(start: Floats, features: Floats, n_rounds: int = 150) -> Floa
     return points
 
 
-def _compact(centre: Floats, radius: Floats, n_rounds: int = 60) -> Floats:
+def _compact(centre: Floats, radius: Floats) -> Floats:
     """Reduce the empty space between discs; neighbours stay neighbours."""
     weight = np.square(radius)[:, None] / np.square(radius).sum()
     points = centre
-    for _ in range(n_rounds):
+    for _ in range(_COMPACT_ROUNDS):
         middle = (weight * points).sum(axis=0)
         points = middle + (points - middle) * np.array([0.98, 0.93])
         points = _separate(points, radius, n_rounds=8)

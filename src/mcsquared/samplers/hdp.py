@@ -31,8 +31,8 @@ from mcsquared.samplers.types import Globals, GroupTask, Key, Labels, Sweep, Wei
 from mcsquared.state import Bounds, State, TopicLabels, count
 
 MAX_HDP_SWEEPS = 400
-TOKENS_VISITED = 20_000_000  # tokens × sweeps, at most, unless `MIN_SWEEPS` are more
-FEW_TOKENS_VISITED = 5_000_000  # the same if every sweep is followed by a collapsed one
+MAX_TOKENS_VISITED = 20_000_000  # tokens × sweeps, unless `MIN_SWEEPS` are more
+MAX_COLLAPSED_TOKENS_VISITED = 5_000_000  # the same if every sweep is followed by a collapsed one
 TOKENS_PER_SWEEP = 50  # a small corpus gets one sweep per 50 tokens
 MIN_SWEEPS = 20  # of a large corpus
 HDP_INIT_CHAIN = 2**29  # offset of the chain number: no sweep of a chain draws the same numbers
@@ -153,6 +153,8 @@ def sweeps_for(n_tokens: int) -> int:
     Surplus topics disappear in these sweeps: without clusters, which hold topics where they are,
     and with ψ integrated out if there are few tokens.
     """
-    affordable = FEW_TOKENS_VISITED if n_tokens <= MAX_COLLAPSED_TOKENS else TOKENS_VISITED
+    affordable = (
+        MAX_COLLAPSED_TOKENS_VISITED if n_tokens <= MAX_COLLAPSED_TOKENS else MAX_TOKENS_VISITED
+    )
     n_affordable = max(affordable // max(n_tokens, 1), MIN_SWEEPS)
     return min(n_affordable, n_tokens // TOKENS_PER_SWEEP, MAX_HDP_SWEEPS)
