@@ -74,20 +74,16 @@ def unpack_levels(
         n_below = int(n_slots)
     count_children(state, observations, cluster_of_group)
     for level in state.levels:
-        _check_tables(level.children, level.orphans, level.tables_below)
+        least = (level.children > 0).sum(axis=0) + level.orphans
+        most = level.children.sum(axis=0) + level.orphans
+        if (level.tables_below < least).any() or (level.tables_below > most).any():
+            raise ModelFileError("the tables of a level do not agree with its units")
 
 
 def _check_concentrations(alpha: float, v: float, prior: LevelPriors | None = None) -> None:
     for parameter, value in ((ALPHA, alpha), (V, v)):
         if not parameter.allows(value, getattr(prior, parameter.name, None)):
             raise ModelFileError(f"{parameter.name}={value!r} is not possible for a level")
-
-
-def _check_tables(children: Int32s, orphans: Int32s, tables: Any) -> None:
-    """Raise an error for numbers of tables that the children cannot have."""
-    least, most = (children > 0).sum(axis=0) + orphans, children.sum(axis=0) + orphans
-    if (tables < least).any() or (tables > most).any():
-        raise ModelFileError("the tables of a level do not agree with its units")
 
 
 def unpack_shapes(reader: Reader, name: str, n_categories: int) -> Floats:

@@ -65,12 +65,8 @@ def _one_per_group(values: Any, order: Int64s, start: Int64s) -> tuple[list[Any]
     for first, last in pairwise(start):
         present = [listed[i] for i in order[first:last] if not is_missing(listed[i])]
         result.append(present[0] if present else None)
-        n_varying += any(_differs(entry, present[0]) for entry in present[1:])
+        n_varying += any(np.any(entry != present[0]) for entry in present[1:])
     return result, n_varying
-
-
-def _differs(one: Any, other: Any) -> bool:
-    return bool(np.any(one != other))
 
 
 def _joined_texts(
