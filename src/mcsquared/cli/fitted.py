@@ -89,7 +89,7 @@ def evaluate(
             raise InputError(f"--method must be one of {', '.join(PERPLEXITIES)}, got {method!r}")
     model = MC2.load(model_file)
     if not methods:
-        # Left to right takes hundreds of times as long, so it must be asked for.
+        # Left to right takes hundreds of times as long, so it is not a default.
         paper = model.posterior_.priors.lam == math.inf
         methods = ["completion", "exact"] if paper else ["completion"]
     corpus = read_for_model(model, file, labels)

@@ -194,7 +194,7 @@ def _summarise_bins(
         levels = (np.arange(min(len(inside), MAX_POINTS)) + 0.5) / min(len(inside), MAX_POINTS)
         points.append(np.quantile(inside, levels, method="nearest"))
         of_point += [code] * len(levels)
-    # Years, say, are the same in many groups: one atom per value.
+    # Many groups have the same value, such as a year: one atom per value.
     grid, atom = np.unique(np.concatenate(points), return_inverse=True)
     share = 1.0 / np.bincount(of_point, minlength=effect.n_values)[of_point]
     atoms = sparse.csr_matrix((share, (of_point, atom)), (effect.n_values, len(grid)))

@@ -3,7 +3,7 @@
     b_j  =  w_j0 τ_k + rest_j,        rest_j  =  Σ_s w_js τ_s over the values that the group has
 
 A context to be predicted is sampled with the cluster and the topics of the group. Topics drawn
-without it would follow the other sources, and tell less about it.
+without it would follow the other sources, and contain less information about it.
 """
 
 from __future__ import annotations

@@ -269,7 +269,7 @@ class _BatchSampler:
         n_parts = max(4 * n_threads, start[-1] // MAX_TOKENS_PER_CALL)
         inner = np.searchsorted(start, np.linspace(0, start[-1], n_parts + 1)[1:-1])
         bounds = np.unique(np.concatenate([[0], inner, [n_groups]])).tolist()
-        with Workers(n_threads) as pool:  # the main thread waits, so that it hears Ctrl-C
+        with Workers(n_threads) as pool:  # the main thread only waits, so that Ctrl-C ends it
             list(pool.map(run_range, bounds[:-1], bounds[1:]))
 
 

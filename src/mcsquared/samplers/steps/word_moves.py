@@ -1,9 +1,9 @@
 """Splits and merges of topics by word: λ = ∞, few tokens, τ and ψ integrated out.
 
-Groups of a cluster share one mixture of topics, so that data say little about which tokens of a
-cluster belong together: topics that occur in the same clusters can be merged, or a topic be split,
-if the sides of its tokens are drawn word by word. With prior c = β of the side of a word, their
-density is near that of the words in the two topics. A split of m in a and b has the ratio
+Groups of a cluster share one mixture of topics, so that the data hardly determine which tokens of
+a cluster belong together. Topics that occur in the same clusters can be merged, or a topic be
+split, if the sides of its tokens are drawn word by word: with a prior c = β of the side of a word,
+their density is near that of the words in the two topics. A split of m in a and b has the ratio
 
     log R  =  Σ_k [g(vε_a, c_ka) + g(vε_b, c_kb) − g(vε_m, c_km)] + DM(n_a) + DM(n_b) − DM(n_m)
             + log η − log u (1 − u) − log q(u) − Σ_w log [B(c + n_aw, c + n_bw) / B(c, c)]
