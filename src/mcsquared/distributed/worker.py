@@ -51,7 +51,7 @@ class CellCounts(NamedTuple):
     globals: Globals
     cells: PackedCounts  # tokens by word and cluster, over all shards
     n_parts: int
-    # The words are divided into as many parts as there are shards
+    # The words are divided into as many parts as there are shards.
     part: int = 0
 
 

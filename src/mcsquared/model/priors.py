@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 class LevelPriors:
     """The families and concentrations of one level above groups."""
 
-    # Prior and likelihood of each context of a unit, given its type; all fields filled
+    # Prior and likelihood of each context of a unit, given its type; all fields filled.
     contexts: Mapping[str, ConjugateFamily]
-    # Concentrations of the types, and of the types (or clusters) of the level below in a type
+    # Concentrations of the types, and of the types (or clusters) of the level below in a type.
     alpha: Concentration = ALPHA.default
     v: Concentration = V.default
 

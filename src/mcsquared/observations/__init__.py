@@ -70,11 +70,11 @@ class Observations:
     """Content and contexts of all groups as arrays, which are never modified."""
 
     group_start: Int64s  # (n_groups + 1,): tokens of group j are group_start[j]:group_start[j + 1]
-    # Contexts whose families have kernels; see `mcsquared.kernels.cpu.contexts`
+    # Contexts whose families have kernels; see `mcsquared.kernels.cpu.contexts`.
     dense: DenseContexts
     bags: BagContexts
     python_contexts: list[PythonObservations]
-    # Families of the content, of ``dense`` and of ``bags``, in the same order
+    # Families of the content, of ``dense`` and of ``bags``, in the same order.
     content_family: ConjugateFamily
     dense_families: list[ConjugateFamily]
     bag_families: list[ConjugateFamily]
@@ -83,11 +83,11 @@ class Observations:
     n_words: int = 0  # 0 for vector content
     # (n_tokens, width): vectors relative to the origin of their family; (0, 0) for words
     values: Floats = field(default_factory=lambda: np.zeros((0, 0)))
-    # Kernel of the content family, see `KINDS`; -1 for words and for a family without a kernel
+    # Kernel of the content family, see `KINDS`; -1 for words and for a family without a kernel.
     content_kernel: int = -1
     content_parameters: Floats = field(default_factory=lambda: np.zeros(0))  # (n_parameters,)
     python_content: PythonObservations | None = None
-    # Number of groups and tokens of the corpus before this shard
+    # Number of groups and tokens of the corpus before this shard.
     first_group: int = 0
     first_token: int = 0
     effect_values: EffectValues | None = None  # values of the effects of each group

@@ -31,7 +31,7 @@ class DiskObservations(Observations):
     source: DiskCorpus
     priors: Priors
     summary: LayoutSummary
-    # Indices of the groups in memory: chains start from these, and the posterior describes them
+    # Indices of the groups in memory: chains start from these, and the posterior describes them.
     sample: Int64s
 
     @property

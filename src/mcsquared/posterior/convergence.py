@@ -51,16 +51,16 @@ class Problem:
 class Assessment:
     """Convergence of the chains of a fit after some sweeps."""
 
-    # Sweeps of the longest chain, burn-in included, and number of chains
+    # Sweeps of the longest chain, burn-in included, and number of chains.
     n_sweeps: int
     n_chains: int
     n_after_burn_in: int  # sweeps of the shortest chain after its burn-in
-    # The largest R-hat and the smallest effective sample size; NaN if unknown or if nothing varies
+    # The largest R-hat and the smallest effective sample size; NaN if unknown or if nothing varies.
     rhat: float
     ess: float
-    # Mean adjusted Rand index between draws of different chains, or of the halves of one chain
+    # Mean adjusted Rand index between draws of different chains, or of the halves of one chain.
     agreement: float
-    # Empty if the chains have converged; those that would take longest first
+    # Empty if the chains have converged; those that would take longest first.
     problems: tuple[Problem, ...]
     seconds: float  # mean time of one sweep of one chain; NaN if unknown
 

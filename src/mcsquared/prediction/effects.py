@@ -31,7 +31,7 @@ class EffectRows:
     effects: Mapping[str, Effect]
     log_shares: Floats  # (values of all effects, topics): log τ_s
     weights: Floats  # (n_effects + 1,): ω, of the cluster and of each effect
-    # An effect whose values are not used, because they are to be predicted
+    # An effect whose values are not used, because they are to be predicted.
     predicted: str | None = None
 
     def without(self, name: str | None) -> EffectRows:

@@ -86,10 +86,10 @@ class Globals:
     # ψ of words, float32 (n_words, topic slots): times n_words or, where λ = ∞, unnormalised. Of
     # other content the parameters, float64 (topic slots, n_parameters), None if integrated out.
     content: Any
-    # Words with λ = ∞: τ divided by the normalisers of ψ, float32 (cluster slots, topic slots)
+    # Words with λ = ∞: τ divided by the normalisers of ψ, float32 (cluster slots, topic slots).
     scaled_shares: Any = None
     effects: EffectDraw | None = None
-    # Weights of clusters in place of π, once the types of the units above groups were drawn
+    # Weights of clusters in place of π, once the types of the units above groups were drawn.
     above: ParentWeights | None = None
 
     @property
@@ -203,23 +203,23 @@ class Sweep:
     priors: Priors
     bounds: Bounds
     key: Key
-    # Holds the groups; not needed by steps that only use the counts of the state
+    # Holds the groups; not needed by steps that only use the counts of the state.
     backend: Backend = field(default=None)  # type: ignore[assignment]
     threads: ThreadPool = SINGLE_THREAD  # for steps that run in this process
-    # Drawn at the start of a blocked sweep; counted after its groups have been resampled
+    # Drawn at the start of a blocked sweep; counted after its groups have been resampled.
     globals: Globals = field(init=False)
     sums: Sums = field(init=False)
     # (cluster slots, topic slots): q_km ~ CRT(O_km, v ε_m)
     cluster_tables: CountArray = field(init=False)
     # (values of all effects, topic slots): the same for the values of effects
     effect_tables: CountArray | None = None
-    # Returns the log-density of content and bags, which other threads may already have computed
+    # Returns the log-density of content and bags, which other threads may already have computed.
     log_density: Callable[[], float] | None = None
-    # Weights of types and parameters of their contexts, for every level above groups
+    # Weights of types and parameters of their contexts, for every level above groups.
     level_draws: list[Any] = field(default_factory=list)
     # (cluster slots,): log π, if there are levels above groups
     log_root_of_clusters: Floats = field(init=False)
-    # Fields of ``sums`` that were computed before the types of units were drawn
+    # Fields of ``sums`` that were computed before the types of units were drawn.
     topic_sums: dict[str, Any] = field(default_factory=dict)
-    # Log-density of the clusters and of the units above groups, if there are any
+    # Log-density of the clusters and of the units above groups, if there are any.
     log_levels: float | None = None

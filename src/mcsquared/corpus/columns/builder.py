@@ -42,12 +42,12 @@ class Batch(NamedTuple):
     """The values of one column for consecutive groups."""
 
     # A kind of `Column`, "duration", or a provisional kind: "floats" (lists of floats), "unsplit"
-    # (strings whose separator is not known yet) or "missing" (no values)
+    # (strings whose separator is not known yet) or "missing" (no values).
     kind: str
     n_rows: int
     observed: bool  # whether any group has a value; otherwise the batch does not determine the kind
     # Numbers, days, vectors (NaN if missing); codes of categories (-1 if missing); or the
-    # concatenated entries of bags (codes), lists (numbers) and unsplit strings (UTF-8)
+    # concatenated entries of bags (codes), lists (numbers) and unsplit strings (UTF-8).
     values: Any = None
     labels: Sequence[str] = ()  # the label of each code; every label occurs
     lengths: Any = None  # int64 (n_rows,), optional: number of entries of each row
@@ -55,7 +55,7 @@ class Batch(NamedTuple):
     counts: Any = None
     note: str = ""
     n_partial: int = 0  # number of vectors with some missing numbers, which are treated as missing
-    # Whether categories keep the order of the labels; otherwise they are sorted
+    # Whether categories keep the order of the labels; otherwise they are sorted.
     is_ordered: bool = False
 
 

@@ -30,9 +30,9 @@ class Table:
     n_rows: int
     source: str = "frame"  # name of the table in errors: "frame", or the name of a file
     row_names: list[Any] | None = None  # names of the rows, from the index of a data frame
-    # Names shared by several columns, which therefore cannot be selected
+    # Names shared by several columns, which therefore cannot be selected.
     duplicated: frozenset[str] = field(default_factory=frozenset)
-    # Converts the values of a column, such as the strings of a CSV file
+    # Converts the values of a column, such as the strings of a CSV file.
     interpret: Callable[[Any], Any] | None = None
     notes: list[str] = field(default_factory=list)  # notes on how the table was read
 

@@ -37,7 +37,7 @@ class ColumnMapping:
     files: list[Path]
     text: tuple[str, ...]  # the column of the content, or those of its words and of their counts
     contexts: list[str]
-    # Separators of contexts whose strings are split; None if not given
+    # Separators of contexts whose strings are split; None if not given.
     separators: dict[str, str | None]
     group_names: str | None
     levels: list[str]  # columns that name the unit of each group, the lowest level first

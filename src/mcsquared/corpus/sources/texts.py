@@ -46,7 +46,7 @@ class BufferedWords:
     # (n_words,): number of occurrences of each word, and number of groups that contain it
     word_frequency: Int64s
     document_frequency: Int64s
-    # Number of distinct words that were dropped, and of their occurrences
+    # Number of distinct words that were dropped, and of their occurrences.
     dropped_words: int
     dropped_tokens: int
     notes: list[str]  # notes on how the data were read, one sentence each

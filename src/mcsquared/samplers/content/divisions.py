@@ -211,7 +211,7 @@ class NewClusters(NamedTuple):
     slots: tuple[int, int]  # numbers of cluster slots and topic slots
     # (2 n_pairs,): cluster of the groups of every side; empty if there are no pairs
     cluster_of_side: Int32s
-    # Rows of units, if groups are to be counted by row of their parent
+    # Rows of units, if groups are to be counted by row of their parent.
     row_of_unit: Int32s | None = None
 
 
