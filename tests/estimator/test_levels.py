@@ -233,7 +233,6 @@ class Own(Integrated):
 
 REFUSED = [
     ({"sampler": "collapsed", "lam": np.inf}, "sampler must be 'blocked' for a corpus with levels"),
-    ({"device": "cuda"}, "device must be 'cpu' for a corpus with levels"),
     ({"effects": ("kind",)}, "effects must be empty for a corpus with levels above groups"),
     ({"contexts": {"size": Own(1.0, 1.0)}}, "contexts of a level require families with sample"),
     ({"contexts": {"year": Own(1.0, 1.0)}}, "a corpus with levels above groups requires families"),

@@ -305,8 +305,8 @@ def test_counts_are_those_of_the_labels(case, on_device):
 
 
 def test_a_shard_on_a_gpu_draws_what_it_draws_on_the_cpu(case, memory):
-    from mcsquared.samplers.backends.cuda.backend import DeviceShard
     from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus
+    from mcsquared.samplers.backends.cuda.device_shard import DeviceShard
 
     state, key = copy.deepcopy(case.state), Key(0, 0, case.state.sweep + 1)
     backend = ShardedBackend(case.observations, case.priors, 2)

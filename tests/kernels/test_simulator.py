@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).with_name("test_cuda.py")
+TESTS = [str(Path(__file__).with_name(name)) for name in ("test_cuda.py", "test_cuda_levels.py")]
 
 
 @pytest.mark.slow
 def test_the_kernels_of_the_gpu_pass_their_tests_in_the_simulator():
     pytest.importorskip("numba.cuda")
     environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", str(TESTS)]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", *TESTS]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     passed = re.search(r"(\d+) passed", run.stdout)
     assert run.returncode == 0, run.stdout[-4000:]

@@ -11,6 +11,7 @@ from mcsquared.corpus import Corpus
 from mcsquared.families import Categorical, Gaussian
 from mcsquared.model.parameters import Gamma
 from mcsquared.model.priors import Priors
+from mcsquared.samplers.backends import base
 from mcsquared.samplers.steps import levels, split_merge
 from mcsquared.samplers.sweep import BLOCKED
 from tests.statistics.joint_chain import scores
@@ -179,14 +180,14 @@ def first_type_only(draw_rows):
 
 
 CONTROLS = [
-    ("sum_messages", no_messages),
-    ("draw_rows", first_type_only),
+    (base, "sum_messages", no_messages),
+    (levels, "draw_rows", first_type_only),
 ]
 
 
-@pytest.mark.parametrize(("name", "wrong"), CONTROLS)
-def test_a_wrong_sampler_of_levels_is_noticed(name, wrong, monkeypatch):
-    monkeypatch.setattr(levels, name, wrong(getattr(levels, name)))
+@pytest.mark.parametrize(("module", "name", "wrong"), CONTROLS)
+def test_a_wrong_sampler_of_levels_is_noticed(module, name, wrong, monkeypatch):
+    monkeypatch.setattr(module, name, wrong(getattr(module, name)))
     found = compare_tree(contexts_alone(), n_sweeps=1000, seed=2, sampler=BLOCKED)
     assert not is_exact(found, allowance=0.03, n_errors=4.5), found
 

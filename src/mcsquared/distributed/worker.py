@@ -133,8 +133,8 @@ def forward(sent: Any) -> Any:
 
 def to_device(shard: Observations, priors: Priors) -> Any:
     """Copy a shard to the GPU of the worker that runs this; it stays in GPU memory."""
-    from mcsquared.samplers.backends.cuda.backend import DeviceShard
     from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus
+    from mcsquared.samplers.backends.cuda.device_shard import DeviceShard
 
     return DeviceShard(DeviceCorpus(shard, groups_vary=priors.lam != math.inf), priors)
 

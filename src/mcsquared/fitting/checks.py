@@ -53,11 +53,11 @@ def check_sampler(sampler: object, device: object, lam: object) -> str:
     return "collapsed"
 
 
-def check_levels(observations: Observations, sampler: str, device: str) -> None:
+def check_levels(observations: Observations, sampler: str) -> None:
     """Raise `InputError` if a corpus with levels above groups cannot be fitted in this way."""
     if not observations.levels:
         return
-    check_blocked_on_cpu(sampler, device, "a corpus with levels above groups")
+    check_blocked_on_cpu("a corpus with levels above groups", sampler)
     if observations.effect_values is not None:
         raise InputError("effects must be empty for a corpus with levels above groups")
     for family in integrated_families(observations):
@@ -67,7 +67,7 @@ def check_levels(observations: Observations, sampler: str, device: str) -> None:
         )
 
 
-def check_blocked_on_cpu(sampler: str, device: str, corpus: str) -> None:
+def check_blocked_on_cpu(corpus: str, sampler: str, device: str = "cpu") -> None:
     """Raise `InputError` unless the sampler is blocked and runs on CPUs, as the corpus requires."""
     for name, found, expected in (("sampler", sampler, "blocked"), ("device", device, "cpu")):
         if found != expected:

@@ -178,12 +178,12 @@ class Fit(RunSettings):
         if corpus.source is None:
             check_memory(corpus.n_tokens, physical_memory())
             observations = observe(corpus, self.priors)
-            check_levels(observations, self.sampler, self.device)
+            check_levels(observations, self.sampler)
             return observations
         device = "cpu" if self.backend else self.device  # the workers have their own devices
-        check_blocked_on_cpu(self.sampler, device, "a corpus larger than memory")
+        check_blocked_on_cpu("a corpus larger than memory", self.sampler, device)
         observations = observe(corpus, self.priors)
-        check_levels(observations, self.sampler, device)
+        check_levels(observations, self.sampler)
         return observations
 
     def _make_backend(self, observations: Observations) -> Callable[[ThreadPool], Backend] | None:

@@ -8,7 +8,7 @@ Arguments mean the same as those of the CPU kernel. ``first_group`` and ``first_
 numbers of groups and tokens of the corpus before these arrays: random numbers are those of the
 whole corpus. ``block_start`` and ``block_end`` are the bounds, in these arrays, of the groups that
 a kernel processes. ``order`` lists the groups or words, longest first, to balance the load of the
-warps. ``statistics``, ..., ``python_scores`` are the ``contexts`` of `add_context_scores`.
+warps. ``statistics``, ..., ``row_of_group`` are the ``contexts`` of `add_context_scores`.
 ``n_slots`` is the number of topic slots.
 """
 

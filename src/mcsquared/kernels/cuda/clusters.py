@@ -30,13 +30,19 @@ def add_context_scores(j, n_cluster_slots, contexts, scores):
 
     Parameters
     ----------
-    contexts : (statistics, bag_start, category, count, natural, log_categories, python_scores)
+    contexts : (statistics, bags, natural, log_categories, others)
         Statistics of dense contexts, float64 (n_groups, n_statistics), 0 if missing; fields of
-        `BagContexts`; and fields of `ContextParameters`, the first two flat.
+        `BagContexts`; fields of `ContextParameters`, flat. ``others`` are scores to add, float64
+        (rows, cluster slots) or (0, 0), and the row of every group in them, int32 (n_groups,) or,
+        if every group has its own, (0,).
     scores : float64 (per_thread,)
     """
-    statistics, bag_start, category, count, natural, log_categories, python_scores = contexts
-    thread = thread_of_warp()
+    statistics, bags, natural, log_categories, others = contexts
+    bag_start, category, count = bags
+    other_scores, row_of_group = others
+    thread, row = thread_of_warp(), int64(j)
+    if row_of_group.size > 0:
+        row = int64(row_of_group[j])
     for q in range(scores.size):
         k = q * 32 + thread
         if k < n_cluster_slots:
@@ -47,8 +53,8 @@ def add_context_scores(j, n_cluster_slots, contexts, scores):
                 for e in range(bag_start[c, j], bag_start[c, j + 1]):
                     cell = int64(category[e]) * n_cluster_slots + k
                     value += float64(count[e]) * float64(log_categories[cell])
-            if python_scores.shape[0] > 0:
-                value += python_scores[j, k]
+            if other_scores.shape[0] > 0:
+                value += other_scores[row, k]
             scores[q] += value
 
 
@@ -101,7 +107,8 @@ def draw_clusters_by_scores(per_thread):
         count,
         natural,
         log_categories,
-        python_scores,
+        other_scores,
+        row_of_group,
         seed,
         chain,
         sweep,
@@ -119,7 +126,8 @@ def draw_clusters_by_scores(per_thread):
             score[q] = -math.inf
             if k < n_cluster_slots:
                 score[q] = log_weights[k] + content_scores[row * n_cluster_slots + k]
-        contexts = (statistics, bag_start, category, count, natural, log_categories, python_scores)
+        bags, others = (bag_start, category, count), (other_scores, row_of_group)
+        contexts = (statistics, bags, natural, log_categories, others)
         add_context_scores(j, n_cluster_slots, contexts, score)
         cluster = draw_cluster(score, sums, first_group + j, seed, chain, sweep)
         if thread == 0 and cluster >= 0:  # otherwise the group keeps its cluster

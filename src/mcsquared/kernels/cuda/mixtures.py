@@ -83,6 +83,55 @@ def tabulate_log_mixtures(n_words, slots, weights, shares, log_mixtures):
     _centre(n_words, n_cluster_slots, log_mixtures)
 
 
+@cuda.jit(device=True)
+def add_word_scores(first, last, word_and_count, n_cluster_slots, log_mixtures, part, score):
+    """Add Σ_w n_w log_mixtures[w, k] over the entries ``first:last`` of a group to ``score``.
+
+    Parameters
+    ----------
+    word_and_count : (entry_word, entry_count)
+    part : float32 (per_thread,)
+        Scratch.
+    score : float64 (per_thread,)
+    """
+    entry_word, entry_count = word_and_count
+    thread, per_thread = thread_of_warp(), score.size
+    for q in range(per_thread):
+        part[q] = float32(0.0)
+    n_added = 0
+    begin = first
+    while begin < last:
+        e = begin + thread
+        word = int32(0)
+        occurrences = float32(0.0)
+        if e < last:
+            word = int32(entry_word[e])
+            occurrences = float32(entry_count[e])
+        # The rows of four words are read together; words beyond the last occur 0 times.
+        for t in range(0, min(int64(32), last - begin), 4):
+            c0, c1 = shuffle(occurrences, t), shuffle(occurrences, t + 1)
+            c2, c3 = shuffle(occurrences, t + 2), shuffle(occurrences, t + 3)
+            row0 = int64(shuffle(word, t)) * n_cluster_slots + thread
+            row1 = int64(shuffle(word, t + 1)) * n_cluster_slots + thread
+            row2 = int64(shuffle(word, t + 2)) * n_cluster_slots + thread
+            row3 = int64(shuffle(word, t + 3)) * n_cluster_slots + thread
+            for q in range(per_thread):
+                if q * 32 + thread < n_cluster_slots:
+                    x0, x1 = log_mixtures[row0 + q * 32], log_mixtures[row1 + q * 32]
+                    x2, x3 = log_mixtures[row2 + q * 32], log_mixtures[row3 + q * 32]
+                    part[q] += c0 * x0
+                    part[q] += c1 * x1
+                    part[q] += c2 * x2
+                    part[q] += c3 * x3
+        begin += 32
+        n_added += 32
+        if n_added == TERMS_PER_PARTIAL_SUM or begin >= last:
+            for q in range(per_thread):
+                score[q] += float64(part[q])
+                part[q] = float32(0.0)
+            n_added = 0
+
+
 @cache
 def draw_clusters_of_words(per_thread):
     """Return a kernel that draws z_j for all groups and counts tokens by (word, cluster) cell.
@@ -108,7 +157,8 @@ def draw_clusters_of_words(per_thread):
         count,
         natural,
         log_categories,
-        python_scores,
+        other_scores,
+        row_of_group,
         seed,
         chain,
         sweep,
@@ -125,43 +175,12 @@ def draw_clusters_of_words(per_thread):
         first, last = entry_start[j], entry_start[j + 1]
         for q in range(per_thread):
             k = q * 32 + thread
-            part[q] = float32(0.0)
             score[q] = log_weights[k] if k < n_cluster_slots else -math.inf
-        contexts = (statistics, bag_start, category, count, natural, log_categories, python_scores)
+        bags, others = (bag_start, category, count), (other_scores, row_of_group)
+        contexts = (statistics, bags, natural, log_categories, others)
         add_context_scores(j, n_cluster_slots, contexts, score)
-        n_added = 0
-        begin = first
-        while begin < last:
-            e = begin + thread
-            word = int32(0)
-            occurrences = float32(0.0)
-            if e < last:
-                word = int32(entry_word[e])
-                occurrences = float32(entry_count[e])
-            # The rows of four words are read together; words beyond the last occur 0 times.
-            for t in range(0, min(int64(32), last - begin), 4):
-                c0, c1 = shuffle(occurrences, t), shuffle(occurrences, t + 1)
-                c2, c3 = shuffle(occurrences, t + 2), shuffle(occurrences, t + 3)
-                row0 = int64(shuffle(word, t)) * n_cluster_slots + thread
-                row1 = int64(shuffle(word, t + 1)) * n_cluster_slots + thread
-                row2 = int64(shuffle(word, t + 2)) * n_cluster_slots + thread
-                row3 = int64(shuffle(word, t + 3)) * n_cluster_slots + thread
-                for q in range(per_thread):
-                    if q * 32 + thread < n_cluster_slots:
-                        x0, x1 = log_mixtures[row0 + q * 32], log_mixtures[row1 + q * 32]
-                        x2, x3 = log_mixtures[row2 + q * 32], log_mixtures[row3 + q * 32]
-                        part[q] += c0 * x0
-                        part[q] += c1 * x1
-                        part[q] += c2 * x2
-                        part[q] += c3 * x3
-            begin += 32
-            n_added += 32
-            if n_added == TERMS_PER_PARTIAL_SUM or begin >= last:
-                for q in range(per_thread):
-                    score[q] += float64(part[q])
-                    part[q] = float32(0.0)
-                n_added = 0
-
+        words = (entry_word, entry_count)
+        add_word_scores(first, last, words, n_cluster_slots, log_mixtures, part, score)
         cluster = draw_cluster(score, sums, first_group + j, seed, chain, sweep)
         if cluster < 0:  # by rounding: the group keeps its cluster
             cluster = int32(cluster_of_group[j])

@@ -41,6 +41,55 @@ def tabulate_log_rising_factorials(n_cells, n_cluster_slots, n_tabulated, base, 
         value += math.log(a + float32(n))
 
 
+@cuda.jit(device=True)
+def score_topics(n_slots, n_cluster_slots, count, weights, scratch, part):
+    """Write Σ_m ln Γ(a + n_m) − ln Γ(a) with a = base[k, m] to ``part``, for every cluster k.
+
+    Parameters
+    ----------
+    count : int32 (N_WARPS, topic slots)
+        n_m of the group of each warp, shared.
+    weights : (base, tabulated, n_tabulated)
+    scratch : (int32, int32, float32), each (AT_ONCE,)
+    part : float32 (per_thread,)
+    """
+    base, tabulated, n_tabulated = weights
+    topic, n_of_topic, value = scratch
+    thread, warp, per_thread = thread_of_warp(), warp_of_block(), part.size
+    for q in range(per_thread):
+        part[q] = float32(0.0)
+    for begin in range(0, n_slots, 32):
+        m = begin + thread
+        count_of_thread = int32(0)
+        if m < n_slots:
+            count_of_thread = count[warp, m]
+        occupied = uint32(ballot(count_of_thread > 0))
+        while occupied != 0:
+            for r in range(AT_ONCE):
+                # Beyond the last topic: one that is read but not added.
+                source = max(int32(ffs(occupied)), int32(0))
+                topic[r] = begin + source
+                n_of_topic[r] = shuffle(count_of_thread, source)
+                if occupied == 0:
+                    n_of_topic[r] = int32(0)
+                else:
+                    occupied = uint32(occupied & (occupied - uint32(1)))
+            for q in range(per_thread):
+                k = q * 32 + thread
+                if k < n_cluster_slots:
+                    for r in range(AT_ONCE):
+                        n = min(n_of_topic[r], int32(n_tabulated))
+                        row = int64(topic[r]) * (n_tabulated + 1) + n
+                        value[r] = tabulated[row * n_cluster_slots + k]
+                    for r in range(AT_ONCE):
+                        part[q] += value[r]  # 0 if the topic has no tokens
+                        n = n_of_topic[r]
+                        if n > n_tabulated:
+                            a = max(float64(base[k * n_slots + topic[r]]), MIN_BASE)
+                            rest = float64(n - n_tabulated)
+                            part[q] += float32(log_rising_factorial(a + n_tabulated, rest))
+
+
 @cache
 def resample_groups(n_slots, per_thread):
     """Return a kernel that draws cluster and table counts of every group, given its topics.
@@ -66,7 +115,8 @@ def resample_groups(n_slots, per_thread):
         entry_count,
         natural,
         log_categories,
-        python_scores,
+        other_scores,
+        row_of_group,
         seed,
         chain,
         sweep,
@@ -90,44 +140,14 @@ def resample_groups(n_slots, per_thread):
         first, last = group_start[j], group_start[j + 1]
         count_topics(n_slots, first, last, topic_of_token, count)
 
-        for q in range(per_thread):
-            part[q] = float32(0.0)
-        for begin in range(0, n_slots, 32):
-            m = begin + thread
-            count_of_thread = int32(0)
-            if m < n_slots:
-                count_of_thread = count[warp, m]
-            occupied = uint32(ballot(count_of_thread > 0))
-            while occupied != 0:
-                for r in range(AT_ONCE):
-                    # Beyond the last topic: one that is read but not added.
-                    source = max(int32(ffs(occupied)), int32(0))
-                    topic[r] = begin + source
-                    n_of_topic[r] = shuffle(count_of_thread, source)
-                    if occupied == 0:
-                        n_of_topic[r] = int32(0)
-                    else:
-                        occupied = uint32(occupied & (occupied - uint32(1)))
-                for q in range(per_thread):
-                    k = q * 32 + thread
-                    if k < n_cluster_slots:
-                        for r in range(AT_ONCE):
-                            n = min(n_of_topic[r], int32(n_tabulated))
-                            row = int64(topic[r]) * (n_tabulated + 1) + n
-                            value[r] = tabulated[row * n_cluster_slots + k]
-                        for r in range(AT_ONCE):
-                            part[q] += value[r]  # 0 if the topic has no tokens
-                            n = n_of_topic[r]
-                            if n > n_tabulated:
-                                a = max(float64(base[k * n_slots + topic[r]]), MIN_BASE)
-                                rest = float64(n - n_tabulated)
-                                part[q] += float32(log_rising_factorial(a + n_tabulated, rest))
-
+        weights, scratch = (base, tabulated, n_tabulated), (topic, n_of_topic, value)
+        score_topics(n_slots, n_cluster_slots, count, weights, scratch, part)
         for q in range(per_thread):
             k = q * 32 + thread
             score[q] = log_weights[k] + float64(part[q]) if k < n_cluster_slots else -math.inf
         bags = (bag_start, category, entry_count)
-        contexts = (statistics, *bags, natural, log_categories, python_scores)
+        others = (other_scores, row_of_group)
+        contexts = (statistics, bags, natural, log_categories, others)
         add_context_scores(j, n_cluster_slots, contexts, score)
         cluster = draw_cluster(score, sums, first_group + j, seed, chain, sweep)
         if cluster < 0:  # by rounding: the group keeps its cluster

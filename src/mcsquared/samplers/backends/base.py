@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.arrays import CountArray
+from mcsquared.arrays import CountArray, Int32s
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
+from mcsquared.samplers.content.levels import TypeWeights, UnitCount, count_by_unit, sum_messages
 from mcsquared.samplers.steps.globals import draw_on_host
 from mcsquared.samplers.steps.log_joint import begin_log_density_on_host
 from mcsquared.samplers.steps.tables import draw_tables
@@ -68,6 +69,15 @@ class Backend(ABC):
     def sum_groups(self, function: GroupFunction, argument: Any) -> dict[str, Any]:
         """Apply a function to the groups of every shard; return the total of its sums."""
         return add_sums(self.map_groups(function, argument))
+
+    def sum_messages(self, argument: TypeWeights) -> dict[str, Any]:
+        """Return the messages of groups by unit above them, see `content.levels.sum_messages`."""
+        return self.sum_groups(sum_messages, argument)
+
+    def count_by_unit(self, argument: UnitCount) -> Int32s:
+        """Count groups by parent and cluster: (n_units + 1, cluster slots)."""
+        children: Int32s = self.sum_groups(count_by_unit, argument)["children"]
+        return children
 
     def load_clusters(self, state: State) -> None:  # noqa: B027
         """Load counts that changed with the clusters of groups, if the backend keeps counts."""

@@ -34,7 +34,7 @@ from mcsquared.kernels.cpu.messages import FIXED_POINT
 from mcsquared.kernels.rng import Step
 from mcsquared.model.priors import LevelPriors
 from mcsquared.observations.units import UnitContext, Units
-from mcsquared.samplers.content.levels import TypeWeights, sum_messages
+from mcsquared.samplers.content.levels import TypeWeights
 from mcsquared.samplers.steps.concentrations import resample_concentration
 from mcsquared.samplers.steps.context_priors import draw_base_measure, draw_concentration
 from mcsquared.samplers.steps.weights import draw_log_root
@@ -74,7 +74,7 @@ def draw_types(sweep: Sweep) -> None:
     sweep.level_draws = draws = draw_level_weights(sweep)
     n_units = len(state.levels[0].type_of_unit)
     argument = TypeWeights(sweep.globals, draws[0].log_rows, n_units)
-    found = sweep.backend.sum_groups(sum_messages, argument)
+    found = sweep.backend.sum_messages(argument)
     messages = found.pop("messages") / FIXED_POINT
     sweep.topic_sums = found
     draw_tree(state, sweep.observations.levels, draws, messages, sweep.key.generator(Step.TYPES))

@@ -19,7 +19,7 @@ from mcsquared.arrays import Int32s
 from mcsquared.kernels.cpu.types import resample_types
 from mcsquared.kernels.rng import Step
 from mcsquared.observations.layout import Entries
-from mcsquared.samplers.content.levels import UnitCount, count_by_unit
+from mcsquared.samplers.content.levels import UnitCount
 from mcsquared.samplers.steps.levels import SMALLEST_SHAPE, log_prior_of_types
 from mcsquared.samplers.types import Sweep
 
@@ -60,8 +60,8 @@ def children_of_units(sweep: Sweep, number: int) -> Int32s | None:
         n_clusters = len(state.counts.groups_in_cluster)
         if n_units * n_clusters > MAX_CELLS:
             return None
-        counted = sweep.backend.sum_groups(count_by_unit, UnitCount(n_units, n_clusters))
-        return np.ascontiguousarray(counted["children"][:-1])
+        counted = sweep.backend.count_by_unit(UnitCount(n_units, n_clusters))
+        return np.ascontiguousarray(counted[:-1])
     below, parent = state.levels[number - 1], sweep.observations.levels[number - 1].parent
     children = np.zeros((n_units + 1, below.n_slots), np.int32)
     np.add.at(children, (parent, below.type_of_unit), 1)

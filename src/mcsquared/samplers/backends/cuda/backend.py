@@ -1,7 +1,6 @@
-"""The steps of a sweep on the GPU, over all groups or over the shard of a Dask worker."""
+"""The steps of a sweep on the GPU."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,6 +20,7 @@ from mcsquared.kernels.cuda.arrays import (
 )
 from mcsquared.kernels.cuda.gammas import draw_gamma_rows
 from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host, fill_zeros
+from mcsquared.kernels.cuda.messages import add_messages_of_topics
 from mcsquared.kernels.cuda.varying_groups import resample_groups, tabulate_log_rising_factorials
 from mcsquared.kernels.rng import Step
 from mcsquared.model.priors import Priors
@@ -28,9 +28,11 @@ from mcsquared.observations import Observations
 from mcsquared.samplers.backends.base import Backend
 from mcsquared.samplers.backends.cuda.buffers import Buffers, resized
 from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus, Shard
+from mcsquared.samplers.backends.cuda.levels import DeviceMessages, OtherScores
 from mcsquared.samplers.backends.cuda.vectors import DeviceVectors
 from mcsquared.samplers.backends.cuda.words import DeviceWords
-from mcsquared.samplers.content.python_families import log_likelihood_of_groups
+from mcsquared.samplers.content.groups import count_children
+from mcsquared.samplers.content.levels import TypeWeights, UnitCount, count_by_unit
 from mcsquared.samplers.steps.contexts import MIN_BAG_SHAPE, draw_dense, draw_log_categories
 from mcsquared.samplers.steps.log_joint import N_TABULATED, log_bags, log_density_of_totals
 from mcsquared.samplers.steps.weights import (
@@ -219,6 +221,34 @@ class CudaBackend(Backend):
             normalise_log_columns(n_cluster_slots, rows.start, rows.stop, out)
         return out
 
+    def sum_messages(self, argument: TypeWeights) -> dict[str, Any]:
+        """Draw the topics of all tokens if λ is finite, and sum the messages of groups by parent.
+
+        Counts of topics stay on the GPU until the groups are swept.
+        """
+        globals_, buffers, messages = argument.globals, self.buffers, DeviceMessages(argument)
+        self._begin(globals_)
+        if buffers.groups_vary:
+            self.content.clear()
+        for shard, labels in self._shards():
+            given = (*self._contexts_of(shard), *messages.from_shard(shard))
+            if buffers.groups_vary:
+                self.content.draw_topics(shard, labels, globals_.lam, globals_.key)
+                add = add_messages_of_topics(buffers.n_slots, buffers.clusters_per_thread)
+                tokens = (shard.arrays.group_start, labels[1])
+                tabulated = (buffers.base, buffers.tabulated, buffers.n_tabulated)
+                add(shard.n_groups, buffers.n_cluster_slots, *tokens, *tabulated, *given)
+            else:
+                self.content.add_messages(shard, given)
+        return {"messages": messages.on_host()}
+
+    def count_by_unit(self, argument: UnitCount) -> NDArray[np.int32]:
+        """Count groups by parent and cluster, on the host, to which clusters alone are copied."""
+        labels = Labels(copy_to_host(self.clusters), np.zeros(0, np.uint16))
+        _, found = count_by_unit(self.observations, labels, argument, self.threads)
+        children: NDArray[np.int32] = found["children"]
+        return children
+
     def sweep_groups(self, globals_: Globals) -> Sums:
         """Draw every group's topics and cluster, and count everything.
 
@@ -235,36 +265,49 @@ class CudaBackend(Backend):
 
     def _sweep(self, globals_: Globals) -> None:
         """Draw topics and clusters of all groups, shard by shard, and sum them on the GPU."""
-        self._scores = log_likelihood_of_groups(self.observations, globals_)
+        self._begin(globals_)
         fill_zeros(self.categories)
         self.buffers.clear()
-        self.content.clear()
-        self.buffers.load_weights(globals_.weights.log_cluster_weights, globals_.contexts.natural)
         if self.corpus.groups_vary:
             self._sweep_varying_groups(globals_)
         else:
+            self.content.clear()
             for shard, labels in self._shards():
                 contexts = self._contexts_of(shard)
                 self.content.draw_clusters(shard, contexts, labels, globals_.key)
+                self._count_contexts(shard, labels[0])
         self.content.finish_sums()
 
+    def _begin(self, globals_: Globals) -> None:
+        """Copy to the GPU what the scores of clusters depend on."""
+        self._above = globals_.above
+        self._scores = OtherScores(self.observations, self.buffers, globals_)
+        self.buffers.load_weights(globals_.weights.log_cluster_weights, globals_.contexts.natural)
+
     def _sweep_varying_groups(self, globals_: Globals) -> None:
-        """Draw topics of tokens, clusters of groups and their tables (λ finite)."""
+        """Draw topics of tokens, clusters of groups and their tables (λ finite).
+
+        With levels above groups, topics were drawn before the types of their parents.
+        """
         buffers, device = self.buffers, self.buffers.device
         resample = resample_groups(buffers.n_slots, buffers.clusters_per_thread)
         tabulated = (buffers.base, buffers.tabulated, buffers.n_tabulated)
+        if globals_.above is None:
+            self.content.clear()
         for shard, (clusters, topics) in self._shards():
-            self.content.draw_topics(shard, (clusters, topics), globals_.lam, globals_.key)
+            if globals_.above is None:
+                self.content.draw_topics(shard, (clusters, topics), globals_.lam, globals_.key)
             sizes = (shard.n_groups, shard.first_group, shard.first_token, buffers.n_cluster_slots)
             tokens = (shard.arrays.group_start, topics)
             contexts = (buffers.log_cluster_weights, *self._contexts_of(shard))
             scores = self._of_shard(buffers.log_likelihood_of_group, shard)
             out = (clusters, device["topics_in_cluster"], device["tables_in_cluster"], scores)
             resample(*sizes, *tokens, *tabulated, *contexts, *globals_.key, *out)
+            self._count_contexts(shard, clusters)
         add_floats(N_PARTIAL_SUMS, buffers.log_likelihood_of_group, device["topic_log_likelihood"])
 
     def _shards(self) -> Iterator[tuple[Shard, tuple[Any, Any]]]:
-        """Yield each shard with its clusters and topics; count its groups after it is swept."""
+        """Yield each shard with its clusters and topics; keep the topics that are drawn."""
         resident, keeps_topics = self.corpus.is_resident, self.corpus.keeps_topics
         for shard in self.corpus.shards():
             clusters, topics = self._of_shard(self.clusters, shard), None
@@ -273,7 +316,6 @@ class CudaBackend(Backend):
             yield shard, (clusters, topics)
             if keeps_topics and not resident:
                 self.topics[shard.tokens] = copy_to_host(topics)
-            self._count_contexts(shard, clusters)
 
     def _of_shard(self, array: Any, shard: Shard) -> Any:
         """Return the part of an array over groups that belongs to a shard."""
@@ -281,11 +323,10 @@ class CudaBackend(Backend):
 
     def _contexts_of(self, shard: Shard) -> tuple[Any, ...]:
         """Return the contexts of a shard with the parameters that score them."""
-        buffers, arrays, scores = self.buffers, shard.arrays, self.buffers.no_scores
-        if len(self._scores):
-            scores = copy_to_device(self._scores[shard.groups])
+        buffers, arrays = self.buffers, shard.arrays
         bags = (arrays.bag_start, arrays.bag_category, arrays.bag_count)
-        return (arrays.statistics, *bags, buffers.natural, buffers.log_categories, scores)
+        parameters = (buffers.natural, buffers.log_categories)
+        return (arrays.statistics, *bags, *parameters, *self._scores.of_shard(shard))
 
     def _count_contexts(self, shard: Shard, clusters: Any) -> None:
         """Count the groups of a shard, and add up their contexts."""
@@ -307,6 +348,10 @@ class CudaBackend(Backend):
         }
         if self.observations.has_learned_bags:
             found["categories"] = self._host_categories()
+        if self._above is not None:
+            given = (copy_to_host(self.clusters), self._above.row_of_unit)
+            n_clusters = self.buffers.n_cluster_slots
+            found["children"] = count_children(self.observations, *given, n_clusters)
         return Sums(**found | self.content.host_sums(all_sums))
 
     def _context_statistics(self) -> NDArray[np.float64]:
@@ -356,55 +401,3 @@ class CudaBackend(Backend):
             observed = np.ascontiguousarray(state.counts.category_totals[:, c])
             total += log_density_of_totals(family.kernel_parameters(), observed)
         return total
-
-
-class DeviceShard(CudaBackend):
-    """A shard on the GPU: the counterpart of `mcsquared.samplers.backends.sharded.sweep_shard`.
-
-    Draws are those of the CPU up to rounding. Floats are summed over the shard as a single chunk,
-    so that rounding depends on how groups are divided among workers.
-
-    Parameters
-    ----------
-    corpus : DeviceCorpus
-        The result of `Observations.shard`, on the GPU.
-    """
-
-    def __init__(self, corpus: DeviceCorpus, priors: Priors) -> None:
-        super().__init__(corpus.observations, priors, corpus)
-        self._slots: tuple[int, ...] = ()
-        self._labels_on_device: Labels | None = None
-
-    def sweep_shard(self, labels: Labels, globals_: Globals) -> tuple[Labels, Sums]:
-        """Sweep the groups; return new labels and sums. Arguments are not changed."""
-        if self._slots != globals_.slots:
-            self._slots = globals_.slots
-            words = np.zeros(
-                (self.observations.n_words * globals_.groups_vary, globals_.slots[1]), np.int32
-            )
-            categories = np.zeros((self.observations.n_categories, globals_.slots[0]), np.int32)
-            self._load_counts(words, categories, np.zeros(globals_.slots, np.int32))
-            self._labels_on_device = None
-        if labels is not self._labels_on_device:
-            self._load_labels(labels)
-        self._load_globals(globals_)
-        self._sweep(globals_)
-        self.buffers.copy_to_host()
-        clusters = copy_to_host(self.clusters)
-        self._labels_on_device = Labels(clusters, self._host_topics())
-        return self._labels_on_device, self._shard_sums()
-
-    def _load_globals(self, globals_: Globals) -> None:
-        buffers = self.buffers
-        copy_to_device(globals_.weights.log_shares.reshape(-1), buffers.device["log_shares"])
-        log_categories = self.corpus.pad_categories(globals_.contexts.log_categories)
-        copy_to_device(log_categories, buffers.log_categories)
-        self.content.load(globals_)
-        self._tabulate_base(globals_.lam)
-
-    def _shard_sums(self) -> Sums:
-        """Return all sums on the host; floats as the sums of a single chunk."""
-        sums = replace(self._host_sums(all_sums=True), categories=self._host_categories())
-        if sums.topic_log_likelihood is None:
-            return sums
-        return replace(sums, topic_log_likelihood=sums.topic_log_likelihood.sum(keepdims=True))

@@ -10,7 +10,7 @@ from mcsquared.kernels.cuda.arrays import N_PARTIAL_SUMS
 from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host, empty, fill_zeros
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
-from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus
+from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus, Shard
 from mcsquared.samplers.content.groups import MAX_TABULATED, MAX_TABULATED_CELLS
 from mcsquared.samplers.types import Key
 from mcsquared.state import State
@@ -109,6 +109,7 @@ class Buffers(PackedArrays):
         self.log_cluster_weights = self._weights[:n_cluster_slots]
         self.natural = self._weights[n_cluster_slots:]
         self.no_scores = empty((0, 0), np.float64)
+        self.no_rows = empty(0, np.int32)
         self.no_sums = empty(0, np.float64)
         self.no_shares = empty(0, np.float32)
         if corpus.groups_vary:
@@ -157,6 +158,9 @@ class DeviceContent:
 
     def finish_sums(self) -> None:
         """Add the sums of the chunks."""
+
+    def add_messages(self, shard: Shard, given: tuple[Any, ...]) -> None:
+        """Add the messages of a shard's groups to their parents (λ = ∞)."""
 
     def draw_cell_topics(self, key: Key) -> None:
         """Draw topics by (cluster, word) cell (λ = ∞)."""

@@ -144,6 +144,8 @@ class DeviceCorpus:
             "bag_count": bags.count,
             "group_start": start - start[0],
         }
+        if observations.levels:
+            arrays["parent"] = observations.parent_of_group[first:last]
         if not observations.n_words:
             bounds = observations.group_start[self.chunk_bounds]
             orders = [

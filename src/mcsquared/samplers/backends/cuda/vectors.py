@@ -1,5 +1,6 @@
 """Content other than words on the GPU: parameters of topics are copied in, their statistics out."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from mcsquared.kernels.cpu.vector_tokens import natural_tokens
 from mcsquared.kernels.cuda.arrays import add_chunks, weigh_topics
 from mcsquared.kernels.cuda.clusters import draw_clusters_by_scores
 from mcsquared.kernels.cuda.memory import copy_to_device, empty, fill_zeros
+from mcsquared.kernels.cuda.messages import add_messages_by_scores
 from mcsquared.kernels.cuda.vector_groups import score_vector_groups
 from mcsquared.kernels.cuda.vector_statistics import (
     N_SEGMENTS,
@@ -103,21 +105,36 @@ class DeviceVectors(DeviceContent):
     ) -> None:
         """Draw clusters with topics integrated out, then topics, and sum those (λ = ∞)."""
         buffers, arrays = self.buffers, shard.arrays
-        n_slots, per_thread = buffers.n_slots, buffers.clusters_per_thread
-        score_groups = score_vector_groups(n_slots, per_thread)
-        draw_clusters = draw_clusters_by_scores(per_thread)
-        draw_topics = draw_vector_topics(n_slots)
+        draw_clusters = draw_clusters_by_scores(buffers.clusters_per_thread)
+        draw_topics = draw_vector_topics(buffers.n_slots)
         weights = (buffers.log_cluster_weights, *contexts)
-        for first, last in shard.blocks:
-            n_tokens = self._fill_rows(shard, first, last)
+        shares, out = (self.shares, self.log_shares), buffers.device["topics_in_cluster"]
+        for first, last, n_tokens in self._score_blocks(shard):
             groups, tokens = (last - first, first, buffers.n_cluster_slots), (n_tokens, first, last)
-            rows = (arrays.group_start, self.rows)
-            shares = (self.log_shares, self.shares_by_topic)
-            score_groups(*groups, arrays.order, *rows, *shares, self.scores)
             draw_clusters(*groups, self.scores, *weights, *key, shard.first_group, labels[0])
-            shares, out = (self.shares, self.log_shares), buffers.device["topics_in_cluster"]
+            rows = (arrays.group_start, self.rows)
             draw_topics(*tokens, shard.first_token, *rows, *shares, *key, *labels, out)
         self._add_statistics(shard, labels[1])
+
+    def add_messages(self, shard: Shard, given: tuple[Any, ...]) -> None:
+        """Add the messages of a shard's groups, topics integrated out (λ = ∞).
+
+        ``given`` are contexts and the arguments of `DeviceMessages.from_shard`.
+        """
+        add = add_messages_by_scores(self.buffers.clusters_per_thread)
+        for first, last, _ in self._score_blocks(shard):
+            add(last - first, first, self.buffers.n_cluster_slots, self.scores, *given)
+
+    def _score_blocks(self, shard: Shard) -> Iterator[tuple[int, int, int]]:
+        """Score the groups of each block in every cluster; yield its bounds and n_tokens."""
+        buffers, arrays = self.buffers, shard.arrays
+        score_groups = score_vector_groups(buffers.n_slots, buffers.clusters_per_thread)
+        shares = (self.log_shares, self.shares_by_topic)
+        for first, last in shard.blocks:
+            n_tokens = self._fill_rows(shard, first, last)
+            groups = (last - first, first, buffers.n_cluster_slots, arrays.order)
+            score_groups(*groups, arrays.group_start, self.rows, *shares, self.scores)
+            yield first, last, n_tokens
 
     def _fill_rows(self, shard: Shard, first: int, last: int) -> int:
         """Compute the log-likelihoods of some groups' tokens; return the number of tokens."""

@@ -17,6 +17,7 @@ from mcsquared.kernels.cuda.arrays import (
 from mcsquared.kernels.cuda.cells import draw_cells
 from mcsquared.kernels.cuda.gammas import draw_gamma_rows
 from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host, empty, fill_zeros
+from mcsquared.kernels.cuda.messages import add_messages_of_words
 from mcsquared.kernels.cuda.mixtures import draw_clusters_of_words, tabulate_log_mixtures
 from mcsquared.kernels.cuda.varying_tokens import sweep_tokens
 from mcsquared.kernels.rng import Step
@@ -147,6 +148,16 @@ class DeviceWords(DeviceContent):
         words = (arrays.order, arrays.entry_start, arrays.entry_word, arrays.entry_count)
         weights = (self.mixtures, buffers.log_cluster_weights)
         draw(*sizes, *words, *weights, *contexts, *key, labels[0], self.tokens_of_cell)
+
+    def add_messages(self, shard: Shard, given: tuple[Any, ...]) -> None:
+        """Add the messages of a shard's groups, topics integrated out (λ = ∞).
+
+        ``given`` are contexts and the arguments of `DeviceMessages.from_shard`.
+        """
+        buffers, arrays = self.buffers, shard.arrays
+        add = add_messages_of_words(buffers.clusters_per_thread)
+        words = (arrays.order, arrays.entry_start, arrays.entry_word, arrays.entry_count)
+        add(shard.n_groups, buffers.n_cluster_slots, *words, self.mixtures, *given)
 
     def draw_cell_topics(self, key: Key) -> None:
         """Draw topics by (cluster, word) cell (λ = ∞)."""

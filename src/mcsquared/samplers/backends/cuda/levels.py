@@ -1,0 +1,59 @@
+"""Levels above groups on the GPU: weights of clusters by parent, and messages to the parents."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host
+from mcsquared.observations import Observations
+from mcsquared.samplers.backends.cuda.buffers import Buffers
+from mcsquared.samplers.backends.cuda.corpus import Shard
+from mcsquared.samplers.content.levels import TypeWeights
+from mcsquared.samplers.content.python_families import log_likelihood_of_groups
+from mcsquared.samplers.types import Globals
+
+
+class OtherScores:
+    """Scores of groups in every cluster that are not computed on the GPU, in one sweep.
+
+    They are the log-weights of the clusters given the parent, and the log-likelihoods of the
+    contexts of Python families. Without such contexts, groups of parents of one type share a row.
+    """
+
+    def __init__(self, observations: Observations, buffers: Buffers, globals_: Globals) -> None:
+        self._buffers = buffers
+        self._rows: NDArray[np.int32] | None = None
+        above = globals_.above
+        if above is not None and not observations.python_contexts:
+            self._rows = above.row_of_unit[observations.parent_of_group]
+            self._scores = copy_to_device(above.log_rows)
+        else:
+            self._scores = log_likelihood_of_groups(observations, globals_)
+
+    def of_shard(self, shard: Shard) -> tuple[Any, Any]:
+        """Return scores on the GPU, and the row of every group of a shard in them."""
+        if self._rows is not None:
+            return self._scores, copy_to_device(self._rows[shard.groups])
+        if len(self._scores):
+            return copy_to_device(self._scores[shard.groups]), self._buffers.no_rows
+        return self._buffers.no_scores, self._buffers.no_rows
+
+
+class DeviceMessages:
+    """Messages of groups to their parents, summed on the GPU in fixed point."""
+
+    def __init__(self, argument: TypeWeights) -> None:
+        shape = (argument.n_units, len(argument.log_rows))
+        self._messages = copy_to_device(np.zeros(shape, np.int64))
+        self._rows = copy_to_device(np.exp(argument.log_rows))
+        self._log_rows = copy_to_device(argument.log_rows)
+
+    def from_shard(self, shard: Shard) -> tuple[Any, ...]:
+        """Return the last arguments of the kernels that add the messages of a shard."""
+        return shard.arrays.parent, self._rows, self._log_rows, self._messages
+
+    def on_host(self) -> NDArray[np.int64]:
+        """Return the messages: (n_units, type slots)."""
+        found: NDArray[np.int64] = copy_to_host(self._messages)
+        return found
