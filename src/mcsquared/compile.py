@@ -23,7 +23,7 @@ MORE_SLOTS = (64, 112)
 def compile_kernels() -> None:
     """Fit models to tiny corpora and predict, so that every kernel is used."""
     rng = np.random.default_rng(0)
-    contexts = {"year": [1.0, 2.0, 3.0, None], "tags": [["a", "b"], ["a"], None, ["b"]]}
+    contexts = {"year": [1.0, 2.0, 3.0, None], "tags": [["a", "b"], ["a"], None, ["b", "c"]]}
     words = Corpus(rng.poisson([[2.0], [2.0], [6.0], [6.0]], (4, 6)), contexts)  # short and long
     vectors = Corpus([rng.normal(size=(3, 2)) for _ in range(4)], contexts)
     for corpus in (words, vectors):

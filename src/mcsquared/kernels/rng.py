@@ -61,6 +61,8 @@ class Step(IntEnum):
     TYPE_SCANS = 45
     EFFECT_SHARES = 46
     EFFECT_SHARES_NONZERO = 47
+    UNIQUE_PROPOSALS = 48
+    UNIQUE_MOVES = 49
 
 
 @njit(cache=True, inline="always")

@@ -38,10 +38,13 @@ class Backend(ABC):
         ones in the middle of a sweep; otherwise moves of topics are skipped.
     moves_clusters : bool
         Whether clusters are split and merged, which `map_groups` must do at a bearable cost.
+    draws_contexts_on_host : bool
+        Whether `draw_globals` returns φ in host arrays.
     """
 
     collects_labels = False
     moves_clusters = True
+    draws_contexts_on_host = True
 
     def __init__(
         self, observations: Observations, priors: Priors, threads: ThreadPool = SINGLE_THREAD

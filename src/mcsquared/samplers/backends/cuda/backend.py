@@ -72,6 +72,8 @@ class CudaBackend(Backend):
         The corpus on the GPU, which all chains share.
     """
 
+    draws_contexts_on_host = False
+
     def __init__(
         self,
         observations: Observations,
