@@ -182,6 +182,16 @@ def test_writes_are_some_time_apart_and_the_end_is_always_written(tmp_path, monk
     assert len(written) == 1 + 41
 
 
+@pytest.mark.parametrize(("seconds", "n_writes"), [(1e-9, 40), (1e9, 1)])
+def test_the_time_between_writes_can_be_set(tmp_path, monkeypatch, seconds, n_writes):
+    written = []
+    monkeypatch.setattr(module, "write_file", lambda *args: written.append(args))
+    monkeypatch.setattr(module, "SECONDS_BETWEEN_WRITES", 1e9 if n_writes > 1 else 0.0)
+    model = make_model(checkpoint=tmp_path / "run", checkpoint_every=seconds)
+    model.fit(make_corpus("words"))
+    assert len(written) == n_writes
+
+
 # Checkpoints of another run -------------------------------------------------------------------
 
 

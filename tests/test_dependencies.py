@@ -43,6 +43,24 @@ def test_the_lowest_versions_are_those_of_the_project(dependencies):
     assert {"numpy==1.26", "numba==0.60", "matplotlib==3.8", "arviz==0.19"} <= set(lowest)
 
 
+@pytest.mark.parametrize(
+    ("file", "pattern"),
+    [
+        ("SECURITY.md", "## Reporting a vulnerability"),
+        ("SECURITY.md", "SHA-256 detects damage, not tampering"),
+        (".github/workflows/nightly.yml", r"dependencies\.py lowest > (\S+)[\s\S]*--constraint \1"),
+        (".github/workflows/nightly.yml", "make image"),
+        (".github/workflows/release.yml", r"dependencies\.py sbom"),
+        ("Makefile", r"dependencies\.py licences"),
+        ("Makefile", "pip install .*--require-hashes .*requirements.lock"),
+        ("Dockerfile", r"python -m mcsquared\.compile[\s\S]*\nUSER [1-9]\d*\n"),
+        (".ci/test_image", "--read-only .*--user [1-9]"),
+    ],
+)
+def test_what_is_checked_outside_of_the_tests_is_set_up(file, pattern):
+    assert re.search(pattern, (ROOT / file).read_text(encoding="utf-8"))
+
+
 def test_the_lock_file_has_all_requirements_with_hashes(dependencies):
     lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
     pattern = r"([a-z0-9-]+)==(\S+) --hash=sha256:[0-9a-f]{64}"

@@ -196,8 +196,11 @@ def test_the_error_names_an_unreadable_file(tmp_path, name):
 
 
 def test_bad_settings_are_rejected(papers_file, tmp_path):
-    result = invoke(*fit_command(papers_file, tmp_path / "m.mc2", "--burn-in", 30))
-    assert "burn_in" in rejected(result)
+    settings = (("--burn-in", 30, "burn_in"), ("--checkpoint-every", 0, "checkpoint_every"))
+    settings += (("--sweeps", "9" * 20, f"<= 2147483647, got {'9' * 20}"),)
+    for option, value, sentence in settings:
+        result = invoke(*fit_command(papers_file, tmp_path / "m.mc2", option, value))
+        assert sentence in rejected(result)
     assert files_in(tmp_path) == {"papers.csv"}
 
 

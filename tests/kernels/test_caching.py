@@ -56,6 +56,10 @@ def refuse(locator):
     raise PermissionError(13, "permission denied")
 
 
+def make_folder(locator):
+    Path(locator.get_cache_path()).mkdir(parents=True, exist_ok=True)
+
+
 def cached(folder):
     return sorted(path.suffix for path in folder.rglob("*.nb?"))
 
@@ -91,6 +95,19 @@ def test_without_a_writable_folder_kernels_are_compiled_in_each_process(kernel, 
     with pytest.warns(UserWarning, match="cannot be cached .* set MCSQUARED_CACHE to a writable"):
         assert used(3) == 6
     assert not used.stats.cache_hits
+
+
+def test_a_temporary_folder_is_used_where_package_and_home_are_read_only(
+    kernel, nothing_writable, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(caching.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(caching.TemporaryFolder, "ensure_cache_path", make_folder)
+    with pytest.warns(UserWarning, match="cached in .*: set MCSQUARED_CACHE to a folder that is"):
+        assert kernel()(3) == 6
+    assert cached(caching.TemporaryFolder.folder()) == [".nbc", ".nbi"]
+    again = kernel()
+    assert again(3) == 6
+    assert again.stats.cache_hits
 
 
 def test_kernels_are_used_from_a_read_only_package(kernel, request):

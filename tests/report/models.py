@@ -30,10 +30,10 @@ HOSTILE = (
     "<!--<script>",
     "]]><style>body { display: none }</style>",
     "javascript:window.harmed=6",
-    "{{ 7 * 7 }}{% raw %}",
+    "={{ 7 * 7 }}{% raw %}",
     "&lt;b&gt;&amp;",
     "two\u2028lines\u2029here",
-    "${window.harmed = 7}`",
+    "@${window.harmed = 7}`",
     "\\u003cscript\\u003e",
     "half \ud800 a pair",
 )

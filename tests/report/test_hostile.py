@@ -1,7 +1,11 @@
 """Names that contain markup or scripts are displayed as text and have no effect."""
 
+import csv
+import io
+
 from mcsquared.report.packing import embedded_json
 from tests.report.models import HOSTILE
+from tests.report.test_structure import CAPTURE
 
 
 def harmless(text):
@@ -38,6 +42,18 @@ def test_hostile_names_are_text_everywhere(browser, pages):
     assert browser.run("return document.querySelectorAll('img, iframe, object, style').length") == 1
     assert browser.console_messages() == []
     assert browser.requests() == []
+
+
+def test_names_that_a_spreadsheet_would_run_are_escaped_in_downloads(browser, pages):
+    browser.open(pages["hostile"])
+    browser.run(CAPTURE)
+    browser.go("groups")
+    browser.click(browser.one(".side .download"))
+    ((_, text),) = browser.run("return window.saved")
+    cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
+    for name in HOSTILE:
+        start = "'" if name.startswith(("=", "@")) else ""
+        assert start + harmless(name) in cells
 
 
 def test_names_in_tooltips_are_text(browser, pages):

@@ -64,5 +64,7 @@ def test_data_of_extreme_scales_are_fitted(content, year, lam):
 
 @pytest.mark.parametrize("scale", [1e-160, 1e160])
 def test_data_beyond_floats_are_refused(scale):
-    with pytest.raises(InputError, match=r"must be <= 1e.150 in magnitude|rescale them"):
-        mc2.MC2(**SCHEDULE).fit(COUNTS, contexts={"year": YEAR * scale})
+    vectors = [np.random.default_rng(j).normal(size=(3, 2)) * scale for j in range(6)]
+    for content, year in ((COUNTS, YEAR * scale), (vectors, YEAR)):
+        with pytest.raises(InputError, match=r"must be <= 1e.150 in magnitude|rescale them"):
+            mc2.MC2(**SCHEDULE).fit(content, contexts={"year": year})
