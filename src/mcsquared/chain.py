@@ -214,7 +214,7 @@ def type_draws(state: State, clusters: Int64s) -> tuple[TypeDraw, ...]:
         types = np.flatnonzero(level.units_in_type)
         draw = TypeDraw(
             children=level.children[np.ix_(types, below)],
-            draws_below=level.tables_below[below],
+            draws_below=level.draws_below[below],
             alpha=level.alpha,
             v=level.v,
             shapes=np.concatenate([np.zeros(0), *level.shapes]),

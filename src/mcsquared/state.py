@@ -86,7 +86,7 @@ class LevelState:
     v: float  # concentration of the types below in a type
     children: Int32s  # (type slots, slots below): by type of the parent and of the child
     orphans: Int32s  # (slots below,): children without a parent
-    tables_below: Int64s  # (slots below,): draws from the weights at the root of the level below
+    draws_below: Int64s  # (slots below,): draws from the weights at the root of the level below
     shapes: list[Floats]  # g b of every context, (0,) unless they are learned
 
     @property
@@ -114,7 +114,7 @@ class LevelState:
         """Add empty slots one level below."""
         self.children = np.pad(self.children, ((0, 0), (0, extra)))
         self.orphans = np.pad(self.orphans, (0, extra))
-        self.tables_below = np.pad(self.tables_below, (0, extra))
+        self.draws_below = np.pad(self.draws_below, (0, extra))
 
 
 @dataclass
@@ -151,7 +151,7 @@ class State:
     def root_counts(self) -> Int64s:
         """Draws of each cluster from π: int64 (cluster slots,). Without levels, the groups."""
         if self.levels:
-            return self.levels[0].tables_below
+            return self.levels[0].draws_below
         return self.counts.groups_in_cluster.astype(np.int64)
 
     @property

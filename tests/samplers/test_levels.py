@@ -34,7 +34,7 @@ def same_levels(one, other):
     return all(
         np.array_equal(a.type_of_unit, b.type_of_unit)
         and np.array_equal(a.children, b.children)
-        and np.array_equal(a.tables_below, b.tables_below)
+        and np.array_equal(a.draws_below, b.draws_below)
         and (a.alpha, a.v) == (b.alpha, b.v)
         for a, b in zip(one.levels, other.levels, strict=True)
     )
@@ -55,8 +55,8 @@ def test_counts_agree_with_the_labels_after_every_sweep(content, lam):
         for level in state.levels:
             most = level.children.sum(axis=0) + level.orphans
             least = (level.children > 0).sum(axis=0) + level.orphans
-            assert (level.tables_below <= most).all()
-            assert (level.tables_below >= least).all()
+            assert (level.draws_below <= most).all()
+            assert (level.draws_below >= least).all()
         assert math.isfinite(state.log_joint)
 
 

@@ -28,7 +28,7 @@ def pack_levels(state: State) -> Tensors:
     for i, level in enumerate(state.levels):
         tensors |= {
             f"level.{i}.type_of_unit": level.type_of_unit.copy(),
-            f"level.{i}.tables_below": level.tables_below.astype(np.int64),
+            f"level.{i}.tables_below": level.draws_below.astype(np.int64),
             f"level.{i}.scalars": np.array([level.n_slots, level.alpha, level.v]),
             f"level.{i}.shapes": np.concatenate([np.zeros(0), *level.shapes]),
         }
@@ -76,7 +76,7 @@ def unpack_levels(
     for level in state.levels:
         least = (level.children > 0).sum(axis=0) + level.orphans
         most = level.children.sum(axis=0) + level.orphans
-        if (level.tables_below < least).any() or (level.tables_below > most).any():
+        if (level.draws_below < least).any() or (level.draws_below > most).any():
             raise ModelFileError("the tables of a level do not agree with its units")
 
 

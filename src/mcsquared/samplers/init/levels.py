@@ -35,7 +35,7 @@ def start_levels(state: State, observations: Observations, priors: Priors, key: 
                 v=initial_value(prior.v),
                 children=children[:-1],
                 orphans=children[-1],
-                tables_below=initial_tables(children),
+                draws_below=initial_tables(children),
                 shapes=[context.initial_shapes() for context in units.contexts],
             )
         )

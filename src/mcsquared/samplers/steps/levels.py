@@ -108,7 +108,7 @@ def draw_level_weights(sweep: Sweep) -> list[LevelDraw]:
 def draws_of_types(state: State, number: int) -> Int64s:
     """Return how often each type of a level was drawn from the weights at its root."""
     if number + 1 < len(state.levels):
-        return state.levels[number + 1].tables_below
+        return state.levels[number + 1].draws_below
     return state.levels[number].units_in_type
 
 
@@ -207,7 +207,7 @@ def resample_rows(
     Each table, and each child without a parent, is a draw from the weights below.
     """
     tables = draw_crt(level.children, level.v * weights_below, rng)
-    level.tables_below = tables.sum(axis=0) + level.orphans
+    level.draws_below = tables.sum(axis=0) + level.orphans
     customers = level.children.sum(axis=1, dtype=np.int64)
     level.v = resample_concentration(level.v, prior.v, customers, tables.sum(axis=1), rng)
 

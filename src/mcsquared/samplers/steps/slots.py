@@ -37,7 +37,7 @@ def grow_slots(state: State, bounds: Bounds) -> None:
 def _grow_types(state: State, number: int) -> None:
     """Add type slots to a level until enough of them are empty."""
     level, above = state.levels[number], state.levels[number + 1 : number + 2]
-    draws = above[0].tables_below if above else level.units_in_type
+    draws = above[0].draws_below if above else level.units_in_type
     unused = level.alpha / (level.alpha + int(draws.sum()))
     occupied = int((level.units_in_type > 0).sum())
     n_slots = occupied + _n_empty(unused, level.alpha, MIN_EMPTY_TYPES)

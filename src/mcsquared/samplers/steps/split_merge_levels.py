@@ -97,7 +97,7 @@ class LevelPrior:
         level, n_slots = state.levels[0], len(state.counts.groups_in_cluster)
         weights = np.pad(self.weights, (0, n_slots - len(self.weights)))
         tables = draw_crt(level.children, level.v * weights, self.rng)
-        level.tables_below = tables.sum(axis=0) + level.orphans
+        level.draws_below = tables.sum(axis=0) + level.orphans
 
 
 def expected_tables(customers: Floats, concentration: Floats) -> Floats:
