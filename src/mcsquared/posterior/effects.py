@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from mcsquared.posterior.posterior import Posterior
 
-INTERVAL = (0.05, 0.95)
+INTERVAL = (0.05, 0.95)  # probabilities of the bounds of 90% intervals
 N_SAMPLES = 200  # of the topic weights of a value, in all draws together
 BLOCK_SIZE = 1 << 24  # entries of the largest array: 128 MB
 STREAM = 6  # of random numbers; `mcsquared.prediction.parameters` has the others

@@ -10,6 +10,7 @@ from scipy.special import entr, softmax
 from mcsquared.arrays import Floats
 from mcsquared.errors import InputError
 from mcsquared.posterior.draws import ParameterDraw
+from mcsquared.posterior.effects import INTERVAL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from mcsquared.posterior.posterior import Posterior
 
 MAX_GROUPS = 5000  # values of a context over which the mutual information is averaged
-INTERVAL = (0.05, 0.95)
 STREAM = 5  # of random numbers; `mcsquared.prediction.parameters` has the others
 
 

@@ -19,6 +19,7 @@ from mcsquared.families.traits import Predictive
 from mcsquared.model.effects import Effect
 from mcsquared.posterior import ParameterDraw, Posterior
 from mcsquared.posterior.contexts import context_of
+from mcsquared.posterior.effects import INTERVAL
 from mcsquared.prediction.fold_in import Iterations, predict_values_of_groups
 from mcsquared.prediction.groups import align, cluster_joints, known_and_new_probabilities
 from mcsquared.prediction.levels import (
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
 BATCH_GROUPS = 20_000  # limits the array of cluster probabilities over all draws
 DEFAULT_TOP = 10
-INTERVAL = (0.05, 0.95)  # probabilities of the bounds of 90% intervals
 QUANTILE_LEVELS = np.concatenate([[1e-4, 1e-3], np.linspace(0.005, 0.995, 199), [0.999, 0.9999]])
 MAX_GRID_POINTS = 4001
 MAX_POINTS = 100  # training values that represent a bin of an effect

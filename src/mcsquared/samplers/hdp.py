@@ -31,7 +31,7 @@ from mcsquared.samplers.types import Globals, GroupTask, Key, Labels, Sweep, Wei
 from mcsquared.state import Bounds, State, TopicLabels, count
 
 MAX_HDP_SWEEPS = 400
-MAX_TOKENS_VISITED = 20_000_000  # tokens × sweeps, unless `MIN_SWEEPS` are more
+MAX_HDP_TOKENS_VISITED = 20_000_000  # tokens × sweeps, unless `MIN_SWEEPS` are more
 MAX_COLLAPSED_TOKENS_VISITED = 5_000_000  # the same if every sweep is followed by a collapsed one
 TOKENS_PER_SWEEP = 50  # a small corpus gets one sweep per 50 tokens
 MIN_SWEEPS = 20  # of a large corpus
@@ -154,7 +154,7 @@ def sweeps_for(n_tokens: int) -> int:
     and with ψ integrated out if there are few tokens.
     """
     affordable = (
-        MAX_COLLAPSED_TOKENS_VISITED if n_tokens <= MAX_COLLAPSED_TOKENS else MAX_TOKENS_VISITED
+        MAX_COLLAPSED_TOKENS_VISITED if n_tokens <= MAX_COLLAPSED_TOKENS else MAX_HDP_TOKENS_VISITED
     )
     n_affordable = max(affordable // max(n_tokens, 1), MIN_SWEEPS)
     return min(n_affordable, n_tokens // TOKENS_PER_SWEEP, MAX_HDP_SWEEPS)

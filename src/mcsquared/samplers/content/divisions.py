@@ -150,7 +150,7 @@ def _python_scores(
     return scores
 
 
-def table_moments(
+def sum_moments(
     observations: Observations, labels: DividedLabels, sets: GroupSets, threads: ThreadPool
 ) -> tuple[DividedLabels, SumsByName]:
     """Sum means and variances of the numbers of tables of every set."""
@@ -160,7 +160,7 @@ def table_moments(
     return labels, _sum_chunks(observations, sum_table_moments, given, shapes, threads)
 
 
-def draw_tables(
+def draw_set_tables(
     observations: Observations, labels: DividedLabels, sets: GroupSets, threads: ThreadPool
 ) -> tuple[DividedLabels, SumsByName]:
     """Draw the tables of new sets, and sum log p(n_j | τ) of all sets."""

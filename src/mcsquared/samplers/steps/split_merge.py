@@ -55,7 +55,7 @@ from mcsquared.samplers.init.assignments import round_up_to_lanes
 from mcsquared.samplers.steps.effects import draw_effects, with_unused_weight
 from mcsquared.samplers.steps.groups import update_counts
 from mcsquared.samplers.steps.lam import resample_lam_and_tables
-from mcsquared.samplers.steps.split_merge_levels import LevelPrior
+from mcsquared.samplers.steps.split_merge_levels import RootWeights
 from mcsquared.samplers.steps.weights import draw_shares
 from mcsquared.samplers.types import Key, Sums, Sweep
 
@@ -109,7 +109,7 @@ class SplitMergeRound:
         # Topics with tokens have a prior weight, however small.
         weights = np.maximum(state.v * state.topic_weights, SMALLEST_SHARE)
         self.prior = np.where(active, weights, 0.0)
-        self.levels = LevelPrior(sweep, key) if state.levels else None
+        self.levels = RootWeights(sweep, key) if state.levels else None
 
     def run(self) -> None:
         """Propose, and accept or reject, a split or a merge for every pair; update the state."""
@@ -132,7 +132,7 @@ class SplitMergeRound:
         is_split = self.pairs.is_split
         is_new = np.concatenate([np.repeat(is_split, 2), ~is_split])
         sets = GroupSets(shares, is_new, self.sweep.state.lam, self.key, self.effects)
-        drawn = self.sum_groups(divisions.draw_tables, sets)
+        drawn = self.sum_groups(divisions.draw_set_tables, sets)
         tables = np.where(is_new[:, None], drawn["tables"], self.current_tables())
         log_weight = self.log_weights(tables, shares, drawn["log_likelihood"] / FIXED_POINT)
         shapes = self.sweep.state.category_shapes
@@ -248,7 +248,7 @@ class SplitMergeRound:
         rest = max(state.v - float(self.prior.sum()), 0.0)
         for _ in range(NEWTON_STEPS):
             sets = GroupSets(shares, nothing, state.lam, self.key, self.effects)
-            moments = self.sum_groups(divisions.table_moments, sets)
+            moments = self.sum_groups(divisions.sum_moments, sets)
             means, variances = moments["means"] / FIXED_POINT, moments["variances"] / FIXED_POINT
             target = self.mean_shares(means)
             slope = np.maximum(1.0 - variances / np.maximum(self.prior + means, 1e-300), 0.1)

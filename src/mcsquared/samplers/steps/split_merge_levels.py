@@ -26,7 +26,7 @@ from mcsquared.samplers.types import Key, Sweep
 SMALLEST = 1e-300
 
 
-class LevelPrior:
+class RootWeights:
     """Weights of the clusters at the root, given which clusters are split and merged.
 
     Parameters

@@ -182,7 +182,7 @@ def _prior_of_parts(sweep: Sweep, log_weight: float, log_root: Floats) -> Floats
     return np.maximum(sweep.state.v * np.exp(log_weight + log_root), SMALLEST)[:, None]
 
 
-def draw_weights(
+def draw_division(
     sweep: Sweep, topic: Topic, launch: TopicLaunch, rng: np.random.Generator
 ) -> TopicDivision:
     """Draw u and r_k; no token is divided yet."""
@@ -192,7 +192,7 @@ def draw_weights(
     return TopicDivision(log_root, _draw_log_beta(prior + launch.tables, rng), in_b)
 
 
-def divide(
+def divide_topic(
     sweep: Sweep, topic: Topic, launch: TopicLaunch, division: TopicDivision, trial: int, draw: bool
 ) -> float:
     """Return the first line of log R; if ``draw``, draw ``division.in_b`` first."""

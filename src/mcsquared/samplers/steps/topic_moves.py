@@ -41,10 +41,10 @@ from mcsquared.samplers.steps.topic_division import (
     Topic,
     TopicDivision,
     TopicLaunch,
-    divide,
     divide_by_word,
+    divide_topic,
     divided_base,
-    draw_weights,
+    draw_division,
     fitted_launch,
     flat_launch,
     launch_for_division,
@@ -182,7 +182,7 @@ class TopicMoves:
         division = division._replace(in_b=in_b)
         if kind.name == "fitted":
             launch = fitted_launch(self.sweep, topic, self.rng)
-            log_ratio += divide(self.sweep, topic, launch, division, trial, draw=False)
+            log_ratio += divide_topic(self.sweep, topic, launch, division, trial, draw=False)
         elif kind.name == "words":
             launch = launch_for_division(self.sweep, topic, in_b)
             log_ratio += log_ratio_of_words(self.sweep, topic, division, statistics)
@@ -211,15 +211,15 @@ class TopicMoves:
         if kind.name == "words":
             in_b = divide_by_word(topic, self.rng)
             launch = launch_for_division(self.sweep, topic, in_b)
-            division = draw_weights(self.sweep, topic, launch, self.rng)
+            division = draw_division(self.sweep, topic, launch, self.rng)
             return launch, division._replace(in_b=in_b), 0.0
         if kind.name == "flat":
             n_columns = int(topic.tokens.column.max()) + 1
             launch = flat_launch(n_columns, len(topic.log_share))
         else:
             launch = fitted_launch(self.sweep, topic, self.rng)
-        division = draw_weights(self.sweep, topic, launch, self.rng)
-        return launch, division, divide(self.sweep, topic, launch, division, trial, draw=True)
+        division = draw_division(self.sweep, topic, launch, self.rng)
+        return launch, division, divide_topic(self.sweep, topic, launch, division, trial, draw=True)
 
     def chances(self, sizes: NDArray[np.int64], n_topics: int) -> Floats:
         """Return the probability that a topic of each size is the one to split."""
