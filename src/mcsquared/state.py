@@ -292,7 +292,7 @@ def count_units(state: State, levels: tuple[Units, ...]) -> None:
         level.count_children(units.parent, below.type_of_unit, below.n_slots)
 
 
-def count_children(
+def recount_levels(
     state: State, observations: Observations, cluster_of_group: Int32s | None = None
 ) -> None:
     """Count the groups and units of every level as children of the level above.

@@ -15,7 +15,7 @@ from mcsquared.samplers.steps.levels import draw_crt, draw_labels
 from mcsquared.samplers.sweep import BLOCKED
 from mcsquared.samplers.threads import ThreadPool
 from mcsquared.samplers.types import Key
-from mcsquared.state import count_children
+from mcsquared.state import recount_levels
 from tests.oracles.counts import differences, recount
 from tests.samplers.leveled_cases import two_levels_above
 
@@ -50,7 +50,7 @@ def test_counts_agree_with_the_labels_after_every_sweep(content, lam):
         if len(state.topic_of_token):
             assert not differences(state.counts, recount(state, observations))
         fresh = copy.deepcopy(state)
-        count_children(fresh, observations)
+        recount_levels(fresh, observations)
         assert same_levels(state, fresh)
         for level in state.levels:
             most = level.children.sum(axis=0) + level.orphans

@@ -16,7 +16,7 @@ from mcsquared.model.priors import LevelPriors, Priors
 from mcsquared.observations import Observations
 from mcsquared.posterior.draws import ParameterDraw, TypeDraw
 from mcsquared.posterior.levels import UnitDraws
-from mcsquared.state import LevelState, State, count_children
+from mcsquared.state import LevelState, State, recount_levels
 from mcsquared.storage.files import Reader, Tensors, pack_strings
 
 MAX_COUNT = 2**31 - 1
@@ -72,7 +72,7 @@ def unpack_levels(
         )
         state.levels.append(level)
         n_below = int(n_slots)
-    count_children(state, observations, cluster_of_group)
+    recount_levels(state, observations, cluster_of_group)
     for level in state.levels:
         least = (level.children > 0).sum(axis=0) + level.orphans
         most = level.children.sum(axis=0) + level.orphans
