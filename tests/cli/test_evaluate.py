@@ -36,6 +36,18 @@ def test_every_perplexity_is_printed_with_its_method(request, held_out, model, w
     assert all(6 < value < 16 for value in found.values())
 
 
+def test_the_figure_of_the_training_groups_is_a_reference(fitted, held_out, tmp_path, monkeypatch):
+    monkeypatch.setattr("mcsquared.cli.fitted.MAX_TRAINING_GROUPS", 30)
+    training = tmp_path / "training.csv"
+    papers(40, seed=0).to_csv(training, index=False)
+    result = invoke("evaluate", fitted, held_out, "--training", training)
+    assert result.exit_code == 0, result.output
+    pattern = r"reference: ([\d.]+) for 30 training groups, as if they were new"
+    [reference] = re.findall(pattern, result.stdout)
+    held = perplexities(result.stdout)["completion"]
+    assert 0.7 < float(reference) / held < 1.3
+
+
 def test_methods_can_be_chosen_and_contexts_given(fitted, fitted_as_in_the_paper, held_out):
     result = invoke("evaluate", fitted_as_in_the_paper, held_out, "--method", "printed")
     assert set(perplexities(result.stdout)) == {"printed"}

@@ -279,6 +279,9 @@ def evaluate(
     labels: str | None = Option(
         None, metavar="COLUMN", help="Column of known classes to compare the clusters with."
     ),
+    training: Path | None = Option(
+        None, metavar="FILE", help="Training data: print their perplexity as well."
+    ),
     sep: str | None = SEPARATOR,
     encoding: str | None = ENCODING,
 ) -> None:
@@ -287,7 +290,7 @@ def evaluate(
     from mcsquared.cli.reading import FileOptions
 
     options = FileOptions(file, text, encoding=encoding, separator=sep)
-    fitted.evaluate(model, options, method or [], given_contexts, labels)
+    fitted.evaluate(model, options, method or [], given_contexts, labels, training)
 
 
 @command

@@ -4,6 +4,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from mcsquared.storage import write_text
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 DIGITS = "%.4g"  # of numbers in tables
+MAX_TRAINING_GROUPS = 1000  # whose perplexity is a reference
 PERPLEXITIES = {
     "completion": "one half of each group's words given the other half",
     "exact": "all words of each group, clusters and topics summed out; requires lam=inf",
@@ -82,8 +84,9 @@ def evaluate(
     methods: list[str],
     given_contexts: bool,
     labels: str | None,
+    training: Path | None = None,
 ) -> None:
-    """Print each perplexity, and clustering scores if labels are given."""
+    """Print each perplexity with its references, and clustering scores if labels are given."""
     for method in methods:
         if method not in PERPLEXITIES:
             raise InputError(f"--method must be one of {', '.join(PERPLEXITIES)}, got {method!r}")
@@ -100,12 +103,26 @@ def evaluate(
     reference = unigram_perplexity(model, corpus)
     if reference is not None:
         typer.echo(f"reference: {reference:.2f} with the word frequencies of the training groups")
+    seen = None if training is None else _training_groups(model, replace(file, path=training))
     for method in dict.fromkeys(methods):
         value = model.perplexity(corpus, method=method, given_contexts=given_contexts)
         given = ", given the contexts" if given_contexts else ""
         typer.echo(f"perplexity ({method}{given}): {value:.2f}  [{PERPLEXITIES[method]}]")
+        if seen is not None:
+            value = model.perplexity(seen, method=method, given_contexts=given_contexts)
+            groups = plural(seen.n_groups, "training group")
+            typer.echo(f"  reference: {value:.2f} for {groups}, as if they were new")
     if truth is not None:
         _print_scores(truth, np.asarray(model.predict(corpus)))
+
+
+def _training_groups(model: MC2, file: FileOptions) -> Corpus:
+    """Return the groups of the training file, a random sample if there are many."""
+    corpus = read_for_model(model, file)
+    if corpus.n_groups <= MAX_TRAINING_GROUPS:
+        return corpus
+    rng = np.random.default_rng(0)
+    return corpus[np.sort(rng.choice(corpus.n_groups, MAX_TRAINING_GROUPS, replace=False))]
 
 
 def unigram_perplexity(model: MC2, corpus: Corpus) -> float | None:
