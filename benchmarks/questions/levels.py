@@ -110,7 +110,7 @@ def _fit(model: Any, corpus: Corpus) -> float:
 
 def run_un(settings: Settings) -> Result:
     """Return the agreement of types of countries with UN regional groups, and the cost."""
-    plain, _ = _speeches(settings)
+    plain, _ = speeches(settings)
     corpus = plain.with_levels("country")
     calls = [(seed, settings) for seed in range(settings.un_seeds)]
     fits = run_parallel(_fit_un, calls)
@@ -155,7 +155,7 @@ def _fit_un(seed: int, settings: Settings) -> dict[str, tuple[float, int, float 
     """Return AMI, number of clusters and CPU-seconds of the types, and those of k-means."""
     from sklearn.metrics import adjusted_mutual_info_score
 
-    plain, regions = _speeches(settings)
+    plain, regions = speeches(settings)
     corpus = plain.with_levels("country")
     parents = corpus.levels[0].parent_of_child
     region = regions[np.unique(parents, return_index=True)[1]]
@@ -192,7 +192,7 @@ def _by_silhouette(points: np.ndarray) -> int:
     return numbers[int(np.argmax(scores))]
 
 
-def _speeches(settings: Settings) -> tuple[Corpus, np.ndarray]:
+def speeches(settings: Settings) -> tuple[Corpus, np.ndarray]:
     """Return a share of the UN speeches, with the regional group of each."""
     from mcsquared import datasets
 

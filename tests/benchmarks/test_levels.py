@@ -3,8 +3,10 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
 
-from benchmarks.questions import clusters, levels
+from benchmarks.questions import clusters, level_types, levels
 from benchmarks.settings import Settings
 from mcsquared.corpus import Corpus
 
@@ -34,3 +36,16 @@ def test_divided_groups_have_the_words_of_their_image():
     assert np.bincount(parents).tolist() == [3] * 6
     parts = corpus.content.counts.toarray()
     np.testing.assert_array_equal([parts[parents == j].sum(axis=0) for j in range(6)], counts)
+
+
+@pytest.mark.parametrize("n_types", [1, 20])
+def test_types_given_the_true_clusters_are_found_from_few_and_from_many(n_types):
+    tree = levels.simulate(replace(TINY, scale=0.3))
+    counts = np.zeros((len(tree.types), levels.N_CLUSTERS), np.int32)
+    np.add.at(counts, (tree.corpus.levels[0].parent_of_child, tree.clusters), 1)
+    start = np.arange(len(counts)) % n_types
+    chain = level_types.TypeChain(counts, start, 30, np.random.default_rng(0))
+    before = chain.log_density()
+    _, score, after = chain.run(lambda types: adjusted_rand_score(tree.types, types))
+    assert score > 0.9
+    assert after > before
