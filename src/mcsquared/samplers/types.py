@@ -90,7 +90,7 @@ class Globals:
     scaled_shares: Any = None
     effects: EffectDraw | None = None
     # Weights of clusters in place of π, once the types of the units above groups were drawn.
-    above: ParentWeights | None = None
+    parent_weights: ParentWeights | None = None
 
     @property
     def groups_vary(self) -> bool:

@@ -38,7 +38,9 @@ def sweep_groups(task: GroupTask, words_in_topic: NDArray[np.int32] | None = Non
     found: dict[str, Any]
     if task.globals.groups_vary:
         # With levels above groups, topics were drawn before the types of their parents.
-        found = content.draw_topics(task, words_in_topic) if task.globals.above is None else {}
+        found = (
+            content.draw_topics(task, words_in_topic) if task.globals.parent_weights is None else {}
+        )
         has_effects = task.globals.effects is not None
         found |= effects.resample_groups(task) if has_effects else resample_varying_groups(task)
     else:
@@ -98,8 +100,8 @@ def sum_groups(task: GroupTask) -> dict[str, Any]:
     """Count the groups of every cluster and sum their contexts; return fields of `Sums`."""
     observations, labels, globals_, threads = task
     sums = sum_by_label(observations, labels.cluster_of_group, globals_.slots[0], threads)
-    if globals_.above is not None:
-        clusters, row_of_unit = labels.cluster_of_group, globals_.above.row_of_unit
+    if globals_.parent_weights is not None:
+        clusters, row_of_unit = labels.cluster_of_group, globals_.parent_weights.row_of_unit
         sums["children"] = count_children(observations, clusters, row_of_unit, globals_.slots[0])
     return sums
 

@@ -55,7 +55,7 @@ def log_likelihood_of_groups(observations: Observations, globals_: Globals) -> F
     likelihood is 0 in every cluster. The weights of the clusters given the parent are added.
     """
     contexts, n_slots = observations.python_contexts, len(globals_.weights.log_cluster_weights)
-    parents = globals_.above
+    parents = globals_.parent_weights
     if parents is not None:
         total = parents.log_rows[parents.row_of_unit[observations.parent_of_group]]
     elif contexts:

@@ -83,7 +83,7 @@ def draw_types(sweep: Sweep) -> None:
     # The rows take the place of π.
     weights = replace(sweep.globals.weights, log_cluster_weights=np.zeros(len(log_clusters)))
     parents = ParentWeights(rows, row_of_unit)
-    sweep.globals = replace(sweep.globals, weights=weights, above=parents)
+    sweep.globals = replace(sweep.globals, weights=weights, parent_weights=parents)
     sweep.log_root_of_clusters = log_clusters
 
 

@@ -53,8 +53,8 @@ class RootWeights:
     @property
     def row_of_unit(self) -> Int32s:
         """The type of every unit and, at the end, the row of groups without a parent."""
-        assert self.sweep.globals.above is not None
-        return self.sweep.globals.above.row_of_unit
+        assert self.sweep.globals.parent_weights is not None
+        return self.sweep.globals.parent_weights.row_of_unit
 
     def log_gain(self, clusters: Int32s, is_split: Bools) -> Floats:
         """Draw the shares of the first sides of splits; return the log gain of every pair.

@@ -32,8 +32,8 @@ def move_types(sweep: Sweep) -> None:
 
     Skipped at the lowest level if there are more than `MAX_CELLS` units × clusters.
     """
-    state, above = sweep.state, sweep.globals.above
-    if above is None:
+    state, parents = sweep.state, sweep.globals.parent_weights
+    if parents is None:
         return
     rng, levels = sweep.key.generator(Step.TYPE_SCANS), sweep.observations.levels
     log_below = sweep.log_root_of_clusters
@@ -49,8 +49,8 @@ def move_types(sweep: Sweep) -> None:
         for uniforms in rng.random((N_SCANS, len(types))):
             resample_types(entries, log_prior, prior, children, uniforms, types)
         level.type_of_unit, level.children = types, children
-    row_of_unit = np.append(state.levels[0].type_of_unit, above.row_of_unit[-1:])
-    sweep.globals = replace(sweep.globals, above=above._replace(row_of_unit=row_of_unit))
+    row_of_unit = np.append(state.levels[0].type_of_unit, parents.row_of_unit[-1:])
+    sweep.globals = replace(sweep.globals, parent_weights=parents._replace(row_of_unit=row_of_unit))
 
 
 def children_of_units(sweep: Sweep, number: int) -> Int32s | None:

@@ -282,7 +282,7 @@ class CudaBackend(Backend):
 
     def _begin(self, globals_: Globals) -> None:
         """Copy to the GPU what the scores of clusters depend on."""
-        self._above = globals_.above
+        self._parent_weights = globals_.parent_weights
         self._scores = OtherScores(self.observations, self.buffers, globals_)
         self.buffers.load_weights(globals_.weights.log_cluster_weights, globals_.contexts.natural)
 
@@ -294,10 +294,10 @@ class CudaBackend(Backend):
         buffers, device = self.buffers, self.buffers.device
         resample = resample_groups(buffers.n_slots, buffers.clusters_per_thread)
         tabulated = (buffers.base, buffers.tabulated, buffers.n_tabulated)
-        if globals_.above is None:
+        if globals_.parent_weights is None:
             self.content.clear()
         for shard, (clusters, topics) in self._shards():
-            if globals_.above is None:
+            if globals_.parent_weights is None:
                 self.content.draw_topics(shard, (clusters, topics), globals_.lam, globals_.key)
             sizes = (shard.n_groups, shard.first_group, shard.first_token, buffers.n_cluster_slots)
             tokens = (shard.arrays.group_start, topics)
@@ -350,8 +350,8 @@ class CudaBackend(Backend):
         }
         if self.observations.has_learned_bags:
             found["categories"] = self._host_categories()
-        if self._above is not None:
-            given = (copy_to_host(self.clusters), self._above.row_of_unit)
+        if self._parent_weights is not None:
+            given = (copy_to_host(self.clusters), self._parent_weights.row_of_unit)
             n_clusters = self.buffers.n_cluster_slots
             found["children"] = count_children(self.observations, *given, n_clusters)
         return Sums(**found | self.content.host_sums(all_sums))

@@ -24,10 +24,10 @@ class OtherScores:
     def __init__(self, observations: Observations, buffers: Buffers, globals_: Globals) -> None:
         self._buffers = buffers
         self._rows: NDArray[np.int32] | None = None
-        above = globals_.above
-        if above is not None and not observations.python_contexts:
-            self._rows = above.row_of_unit[observations.parent_of_group]
-            self._scores = copy_to_device(above.log_rows)
+        parents = globals_.parent_weights
+        if parents is not None and not observations.python_contexts:
+            self._rows = parents.row_of_unit[observations.parent_of_group]
+            self._scores = copy_to_device(parents.log_rows)
         else:
             self._scores = log_likelihood_of_groups(observations, globals_)
 
