@@ -108,7 +108,6 @@ def notes(model: MC2, test: Corpus, n_sweeps: int) -> list[str]:
         "Distances are total variation between the probabilities of a group, averaged over groups, "
         "relative to Gibbs sampling with the first seed: those of the second seed are its Monte "
         "Carlo error. The halves of the groups in 'completion' depend on the seed.",
-        "The bound of the speed is memory traffic: every pass of the completion reads and writes "
-        "the responsibilities of all topics for every distinct word of a group, about 90 ns for "
-        "300 topics, in 5 to 10 passes for each of 10 draws.",
+        "Half of the time is the topics of first halves: mostly the copy of ψ of a group's topics "
+        "to consecutive memory, then two or three passes for each of 10 draws.",
     ]

@@ -13,6 +13,7 @@ import mcsquared as mc2
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 from mcsquared.families import Categorical, Gaussian
+from mcsquared.kernels.cpu.variational import MAX_GROWTH, MIN_COUNT, MIN_OTHERS
 from mcsquared.prediction.fold_in import Iterations, fold_in_groups
 from mcsquared.prediction.groups import FOLD_IN, cluster_joints, mean_topics
 from mcsquared.prediction.likelihood import log_group_given_cluster
@@ -23,6 +24,7 @@ from mcsquared.prediction.variational import (
     TOLERANCE,
     log_cluster_variational,
     mean_likelihoods,
+    shares_of_similar_topics,
     topics_variational,
 )
 from tests.prediction.enumeration import small_parameters, summed
@@ -77,21 +79,22 @@ def test_clusters_are_exact_for_an_infinite_lam():
     np.testing.assert_allclose(*normalised, atol=1e-4)
 
 
-def plain_topics(table, occurrences, weights):
-    """The passes of the kernel, in float64."""
-    first = weights * table
-    shares = first / first.sum(axis=1, keepdims=True)
-    counts = occurrences @ shares
-    for _ in range(1, N_PASSES):
-        before = counts.copy()
-        for i, row in enumerate(table):
-            new = (counts - shares[i] + weights) * row
-            new /= new.sum()
-            counts += occurrences[i] * (new - shares[i])
-            shares[i] = new
-        if np.abs(counts - before).sum() <= 2 * TOLERANCE * occurrences.sum():
-            break
-    return counts
+def plain_topics(table, occurrences, weights, initial=None):
+    """The passes of the kernel, in float64; returns the weights of the topics."""
+    given = weights if initial is None else weights + np.maximum(initial, 0.0)
+    moves = np.ones(len(weights), bool)
+    if initial is not None:
+        moves = (initial < 0.0) | (initial >= MIN_COUNT)
+    for number in range(N_PASSES):
+        total = (given * table).sum(axis=1, keepdims=True)
+        others = total - (given * moves * table**2).sum(axis=1, keepdims=True) / total
+        shares = given * table / (np.maximum(others, MIN_OTHERS * total) + table)
+        new = np.where(moves, weights + occurrences @ shares, given)
+        if np.abs(new - given).sum() <= 2 * TOLERANCE * occurrences.sum() or number == N_PASSES - 1:
+            return new
+        relaxed = np.where(moves, new * np.minimum(new / given, MAX_GROWTH), 0.0)
+        given = np.where(moves, relaxed * new[moves].sum() / relaxed.sum(), given)
+    return None
 
 
 def test_topics_are_those_of_a_plain_version():
@@ -105,8 +108,40 @@ def test_topics_are_those_of_a_plain_version():
     for j, counts in enumerate(corpus.content.counts.toarray()):
         used = np.flatnonzero(counts)
         psi = WORDS.mean_observation(COUNTS)[:, used].T
-        topics = plain_topics(psi, counts[used].astype(float), weights[j]) + weights[j]
+        topics = plain_topics(psi, counts[used].astype(float), weights[j])
         np.testing.assert_allclose(found[j], topics / topics.sum(), atol=1e-5)
+
+
+def test_topics_that_start_from_known_shares_are_those_of_a_plain_version():
+    parameters = mean_parameters(2.0)
+    corpus, log_prior = words_corpus([[0] * 50 + [1] * 30 + [3] * 9], 4), prior_of(parameters, 1)
+    (batch,) = mean_likelihoods(corpus, parameters)
+    log_cluster = batch.log_clusters(parameters, log_prior)
+    weights = 2.0 * softmax(log_cluster, axis=1)[0] @ np.exp(parameters.log_topic_given_cluster)
+    psi = WORDS.mean_observation(COUNTS)[:, [0, 1, 3]].T
+    for initial in ([0.7, 0.2, 0.1], [0.9, -1.0, 0.1], [1.0, 0.0, -1.0]):
+        initial = np.array(initial)
+        found = batch.mean_topics(parameters, log_cluster, initial[None])
+        counts = np.where(initial < 0, -1.0, np.maximum(91.0 * initial - weights, 0.0))
+        topics = plain_topics(psi, np.array([50.0, 30.0, 9.0]), weights, counts)
+        np.testing.assert_allclose(found[0], topics / topics.sum(), atol=1e-5)
+
+
+def test_passes_start_from_the_topics_that_another_draw_had_for_the_same_words():
+    """Topics in another order are found again; other topics and short groups have no shares."""
+    parameters, order = mean_parameters(2.0), [2, 0, 1]
+    other = replace(parameters, content_parameters=sparse.csr_matrix(COUNTS[order]))
+    topics = np.array([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7]])
+    sizes = np.array([300, 300])
+    found = shares_of_similar_topics(parameters, other, topics, sizes)
+    np.testing.assert_array_equal(found, topics[:, order])
+    found = shares_of_similar_topics(parameters, other, topics, np.array([300, 30]))
+    np.testing.assert_array_equal(found, [topics[0, order], [-1.0, -1.0, -1.0]])
+    counts = sparse.csr_matrix(np.array([[0, 0, 0, 90], [90, 0, 0, 0]]))
+    one = replace(parameters, content_parameters=counts[:1])
+    both = replace(parameters, content_parameters=counts)
+    found = shares_of_similar_topics(one, both, topics[:, :1], sizes)
+    np.testing.assert_array_equal(found, np.column_stack([topics[:, 0], [-1.0, -1.0]]))
 
 
 @pytest.mark.parametrize("lam", [1.0, 10.0])

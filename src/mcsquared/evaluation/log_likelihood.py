@@ -36,7 +36,7 @@ from mcsquared.prediction.parameters import (
     groups_in_cluster,
     stream,
 )
-from mcsquared.prediction.variational import mean_likelihoods
+from mcsquared.prediction.variational import mean_likelihoods, shares_of_similar_topics
 
 Draws = Iterable[tuple[ModelParameters, Floats]]
 
@@ -86,11 +86,19 @@ def log_completion(
     not sampled if the parameters have no content.
     """
     total, weight, has_words = np.full(0, -np.inf), 0.0, isinstance(second.content, Words)
+    topics, sizes = np.zeros((0, 0)), np.asarray(first.content.tokens_per_group)
+    previous: ModelParameters | None = None
     for log_weight, (parameters, log_prior) in zip(_log_weights(weights), draws, strict=False):
         if parameters.content_statistics is not None:
             statistics = parameters.content_statistics
             parameters = with_mean_content(parameters, statistics, has_words)
-        topics = mean_topics(first, parameters, log_prior, iterations)
+        initial = None
+        if previous is not None and has_words and not parameters.has_content:
+            initial = shares_of_similar_topics(previous, parameters, topics, sizes)
+        topics, previous = (
+            mean_topics(first, parameters, log_prior, iterations, initial),
+            parameters,
+        )
         if parameters.log_topic_evidence is not None:
             topics = topics * np.exp(parameters.log_topic_evidence)
             topics /= topics.sum(axis=1, keepdims=True)

@@ -254,10 +254,12 @@ def split_halves(corpus: Corpus, rng: np.random.Generator) -> tuple[Corpus, Corp
     """
     per_group = np.asarray(corpus.content.tokens_per_group)
     group = np.repeat(np.arange(corpus.n_groups), per_group)
-    order = np.lexsort((rng.random(len(group)), group))
-    rank = np.arange(len(group)) - np.repeat(np.cumsum(per_group) - per_group, per_group)
+    numbers, end = rng.random(len(group)), np.cumsum(per_group)
     observed = np.empty(len(group), dtype=bool)
-    observed[order] = rank < np.repeat((per_group + 1) // 2, per_group)
+    for first, last in zip(end - per_group, end, strict=True):
+        if first < last:  # the tokens with the smallest numbers of the group
+            part, largest = numbers[first:last], (last - first + 1) // 2 - 1
+            observed[first:last] = part <= np.partition(part, largest)[largest]
     return _select_tokens(corpus, group, observed), _select_tokens(corpus, group, ~observed)
 
 

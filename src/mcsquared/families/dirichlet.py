@@ -318,9 +318,12 @@ class Bag(Dirichlet):
 
     def _counts(self, x: Any) -> sparse.csr_matrix:
         """Return the observations as canonical CSR float64 without explicit zeros."""
-        counts = sparse.csr_matrix(x, dtype=np.float64, copy=True)
+        is_canonical = isinstance(x, sparse.csr_matrix) and x.has_canonical_format
+        counts = sparse.csr_matrix(x, dtype=np.float64, copy=not is_canonical)
         counts.sum_duplicates()
-        counts.eliminate_zeros()
+        if not counts.data.all():
+            counts = counts.copy()
+            counts.eliminate_zeros()
         if counts.shape[1] == 0:
             counts.resize(counts.shape[0], self.n_stats)
         if counts.shape[1] != self.n_stats:

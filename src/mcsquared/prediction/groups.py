@@ -154,20 +154,25 @@ def log_cluster_joint(
 
 
 def mean_topics(
-    corpus: Corpus, parameters: ModelParameters, log_prior: Floats, iterations: Iterations
+    corpus: Corpus,
+    parameters: ModelParameters,
+    log_prior: Floats,
+    iterations: Iterations,
+    initial: Floats | None = None,
 ) -> Floats:
     """Return E[θ_j] for a finite λ: float64 (n_groups, topics); rows sum to 1.
 
     The topics of groups of `MIN_TOKENS_OF_TOPICS` tokens or more are not sampled if the parameters
-    have no content.
+    have no content; ``initial`` are shares from which to start, see `shares_of_similar_topics`.
     """
     sizes = np.asarray(corpus.content.tokens_per_group)
     is_long = sizes >= (math.inf if parameters.has_content else MIN_TOKENS_OF_TOPICS)
     result = np.empty((corpus.n_groups, parameters.log_topic_given_cluster.shape[1]))
     for rows, part in _parts(corpus, is_long):
         given = (part, parameters, log_prior[rows])
+        first = None if initial is None else initial[rows]
         result[rows] = (
-            topics_variational(*given)
+            topics_variational(*given, first)
             if is_long[rows].all()
             else fold_in_groups(*given, iterations).topics
         )

@@ -19,22 +19,24 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from mcsquared.arrays import Float32s, Floats, Int32s, Int64s, Integers
+from mcsquared.arrays import Floats, Int64s, Integers
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
 from mcsquared.families.numerics import as_dense, log_standard_gamma
-from mcsquared.kernels.cpu.variational import add_word_counts
+from mcsquared.kernels.cpu.variational import TopicTable, fill_columns, take_rows
 from mcsquared.posterior import ParameterDraw, Posterior
 from mcsquared.prediction.effects import EffectRows, draw_effect_rows
 from mcsquared.prediction.levels import average_clusters
 
 N_NEW = 20  # auxiliary new clusters per draw: the mean over them is the new-cluster term
 MAX_UNUSED = 40  # maximum number of topics that share the unused weight
+MAIN_WORD = 0.005  # topics of two draws are compared by words of at least this probability
 MIN_REST = 1e-3  # an unused weight below this is no longer split
 
 
@@ -77,28 +79,26 @@ class ModelParameters:
     def log_words(self, ids: Integers) -> Floats:
         """Return the log-likelihood of words in every topic, shape (n, n_topics + n_unused)."""
         if not self.has_content:
-            row_of_word = np.full(self.content_parameters.shape[1], -1, np.int32)
-            row_of_word[ids] = np.arange(len(ids), dtype=np.int32)
-            n_topics = self.content_parameters.shape[0]
-            return np.log(self.mean_words(ids, row_of_word, n_topics), dtype=np.float64)
+            result = np.empty((len(ids), self.content_parameters.shape[0]), np.float32)
+            take_rows(self.topic_table, ids, result)
+            return np.log(result, dtype=np.float64)
         logs = self.content_parameters[:, ids].T
         return logs if self.log_topic_evidence is None else logs + self.log_topic_evidence
 
-    def mean_words(self, ids: Integers, row_of_word: Int32s, width: int) -> Float32s:
-        """Return E[ψ_m(w)] of words given the statistics: (n, width), padded with zeros.
+    @cached_property
+    def topic_table(self) -> TopicTable:
+        """E[ψ_m(w)] of all words of the vocabulary given the statistics of the topics."""
+        return word_table(self.content_parameters, self.family)
 
-        ``row_of_word`` is the index in ``ids`` of every word of the vocabulary, or −1.
-        """
-        family: Any = self.family
-        statistics = sparse.csr_matrix(self.content_parameters)
-        shapes = np.broadcast_to(family.shapes, (statistics.shape[1],))
-        scale = np.zeros(width, np.float32)
-        totals = np.asarray(statistics.sum(axis=1)).ravel() + shapes.sum()
-        scale[: len(totals)] = 1.0 / totals
-        table = np.outer(shapes[ids].astype(np.float32), scale)
-        counts = statistics.indptr, statistics.indices, statistics.data
-        add_word_counts(*counts, row_of_word, scale, table)
-        return table
+    @cached_property
+    def main_words(self) -> sparse.csr_matrix:
+        """√p(w) of the most probable words of each topic given its statistics."""
+        counts = sparse.csr_matrix(self.content_parameters)
+        probability = counts.data * np.repeat(self.topic_table.scale, np.diff(counts.indptr))
+        kept = np.flatnonzero(probability >= MAIN_WORD)
+        start = np.searchsorted(kept, counts.indptr)
+        words = np.sqrt(probability[kept]), counts.indices[kept], start
+        return sparse.csr_matrix(words, shape=counts.shape)
 
     def log_vectors(self, x: Any) -> Floats:
         """Return the log-density of vectors in every topic, shape (n, n_topics + n_unused)."""
@@ -184,6 +184,21 @@ def draw_content_parameters(
 ) -> Floats:
     """Draw the content parameters of each topic; return the statistics if the family cannot."""
     return family.sample_parameters(statistics, rng) if family.can_sample else statistics
+
+
+def word_table(statistics: Any, family: Any) -> TopicTable:
+    """Return E[ψ_m(w)] of all words given the counts of the topics, (n_topics, n_words)."""
+    counts = sparse.csr_matrix(statistics)
+    n_topics, n_words = counts.shape
+    shapes = np.broadcast_to(family.shapes, (n_words,)).astype(np.float32)
+    totals = np.asarray(counts.sum(axis=1, dtype=np.float64)).ravel() + shapes.sum(dtype=np.float64)
+    scale = (1.0 / totals).astype(np.float32)
+    topic = np.empty(counts.nnz, np.uint16 if n_topics <= 1 << 16 else np.int32)
+    table = TopicTable(
+        np.zeros(n_words + 1, np.int64), topic, np.empty(len(topic), np.float32), shapes, scale
+    )
+    fill_columns(counts.indptr, counts.indices, counts.data, scale, *table[:3])
+    return table
 
 
 def pad_topics(statistics: Any, n_unused: int) -> Any:

@@ -6,9 +6,9 @@ topic from the cluster. With s_j tables per token, λ (digamma(λ + N_j) − dig
     p(z_j = k | j)  ∝  π_k F(x_j | k) Π_i P_k(w_ji)^s_j,        P_k(w)  =  Σ_m τ_km E[ψ_m(w)]
 
 which is exact for λ = ∞ and for a single token, and close if tables are spread over many topics,
-as in long texts. Topics are then found by collapsed variational
-inference with the base measure λ Σ_k p(z_j = k | j) τ_k. E[ψ_m(w)] is the probability of a new
-token of a topic given its training tokens, so that unused topics are equal and form one topic.
+as in long texts. Topics are then found by variational inference with the base measure
+λ Σ_k p(z_j = k | j) τ_k. E[ψ_m(w)] is the probability of a new token of a topic given its training
+tokens, so that unused topics are equal and form one topic.
 """
 
 from __future__ import annotations
@@ -23,18 +23,27 @@ from scipy.special import log_softmax
 from mcsquared.arrays import Float32s, Floats, Int64s
 from mcsquared.corpus import Corpus, Words
 from mcsquared.corpus.content import blocks_of_rows
-from mcsquared.kernels.cpu.variational import WIDTH, fold_in_topics, mix_rows, sum_rows
+from mcsquared.kernels.cpu.variational import (
+    UNKNOWN,
+    TopicTable,
+    fold_in_topics,
+    mix_rows,
+    mix_topics,
+    sum_rows,
+)
 from mcsquared.prediction.likelihood import table_share, token_batches
 from mcsquared.prediction.parameters import ModelParameters
 
 N_PASSES = 20
 TOLERANCE = 0.01  # share of a group's tokens that change topic in the last pass
 TINY = np.float32(1e-37)  # smaller probabilities, relative to the most probable topic's, are this
-BATCH_SIZE = 1 << 25  # entries of the largest array of a batch of groups: 128 MB
+BATCH_SIZE = 1 << 25  # entries times topics of a batch of groups
 # Clusters are not sampled in groups of so many tokens, given so many topics: on NIPS papers and UN
 # speeches they agree with the sampler within its Monte Carlo error, in shorter texts they do not.
 MIN_TOKENS, MIN_TOPICS = 500, 100
 MIN_TOKENS_OF_TOPICS = 20  # of groups whose topics are not sampled
+MIN_TOKENS_OF_START = 200  # of groups that start from the topics of the previous draw
+MIN_SIMILARITY = 0.2  # Σ_w √(p(w) q(w)) over the main words of the same topic in two draws
 
 
 @dataclass(frozen=True)
@@ -45,45 +54,56 @@ class MeanLikelihoods:
     start: Int64s  # entries of group j are start[j]:start[j + 1]
     rows: NDArray[np.int32]  # (n_entries,): row of the table
     occurrences: Float32s  # (n_entries,)
-    table: Float32s  # (n_rows, topics, padded): E[ψ_m(w)] / exp(log_scale)
-    log_scale: Floats  # (n_rows,)
+    table: TopicTable  # E[ψ_m(w)] / exp(log_scale)
+    log_scale: Floats | None = None  # (n_rows,); None for zeros
 
     @property
     def sizes(self) -> Floats:
         """Number of tokens of each group: float64 (n_groups,)."""
-        group = np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
-        sizes = np.bincount(group, self.occurrences, minlength=len(self.start) - 1)
-        return sizes.astype(np.float64)
+        cumulative = np.concatenate([[0.0], np.cumsum(self.occurrences, dtype=np.float64)])
+        return np.diff(cumulative[self.start])
 
     def log_clusters(self, parameters: ModelParameters, log_prior: Floats) -> Floats:
         """Return log p(z_j = k | j) up to a constant per group: float64 (n_groups, n_clusters)."""
-        shares = self.padded(np.exp(parameters.log_topic_given_cluster))
-        log_token = np.log(np.maximum(self.table @ shares.T, TINY))
-        result = np.empty((len(self.start) - 1, len(shares)))
-        sum_rows(self.start, self.rows, self.occurrences, log_token, result)
+        used = np.zeros(len(self.table.shape), np.int32)
+        used[self.rows] = 1
+        position = np.cumsum(used, dtype=np.int32) - 1
+        shares = np.exp(parameters.log_topic_given_cluster).T
+        log_token = np.empty(
+            (position[-1] + 1 if len(position) else 0, shares.shape[1]), np.float32
+        )
+        mix_topics(self.table, np.flatnonzero(used), np.asarray(shares, np.float32, "C"), log_token)
+        np.log(np.maximum(log_token, TINY, out=log_token), out=log_token)
+        result = np.empty((len(self.start) - 1, shares.shape[1]))
+        sum_rows(self.start, position[self.rows], self.occurrences, log_token, result)
         return log_prior + table_share(parameters.lam, self.sizes)[:, None] * result
 
-    def mean_topics(self, parameters: ModelParameters, log_cluster: Floats) -> Floats:
-        """Return E[θ_j] for a finite λ: float64 (n_groups, topics); rows sum to 1."""
+    def mean_topics(
+        self, parameters: ModelParameters, log_cluster: Floats, initial: Floats | None = None
+    ) -> Floats:
+        """Return E[θ_j] for a finite λ: float64 (n_groups, topics); rows sum to 1.
+
+        ``initial`` are shares of topics from which to start; a negative one is not known.
+        """
         lam, shares = parameters.lam, np.exp(parameters.log_topic_given_cluster)
-        base = np.exp(log_softmax(log_cluster, axis=1)) @ shares
-        counts = self.padded(np.zeros_like(base))
-        arrays = self.start, self.rows, self.occurrences, self.table
-        fold_in_topics(*arrays, self.padded(lam * base), N_PASSES, TOLERANCE, counts)
-        topics = counts[:, : base.shape[1]] + lam * base
+        base = lam * (np.exp(log_softmax(log_cluster, axis=1)) @ shares)
+        first = np.empty((len(base), 0), np.float32)
+        if initial is not None:
+            scale = (lam + self.sizes)[:, None]
+            counts = np.maximum(scale * initial - base, 0.0)
+            first = np.where(initial < 0.0, UNKNOWN, counts).astype(np.float32)
+        found, weights = np.empty(base.shape, np.float32), base.astype(np.float32)
+        entries = self.start, self.rows, self.occurrences, self.table
+        fold_in_topics(*entries, weights, first, N_PASSES, TOLERANCE, found)
+        topics = found + base
         return topics / topics.sum(axis=1, keepdims=True)
 
     def log_tokens(self, topics: Floats) -> Floats:
         """Return log Σ_m θ_jm E[ψ_m(w)] of every entry: float64 (n_entries,)."""
         result = np.empty(len(self.rows), np.float32)
-        mix_rows(self.start, self.rows, self.table, self.padded(topics), result)
-        return np.log(np.maximum(result, TINY), dtype=np.float64) + self.log_scale[self.rows]
-
-    def padded(self, rows: Floats) -> Float32s:
-        """Return rows of topics as float32, padded like the table."""
-        result = np.zeros((len(rows), self.table.shape[1]), np.float32)
-        result[:, : rows.shape[1]] = rows
-        return result
+        mix_rows(self.start, self.rows, self.table, topics.astype(np.float32), result)
+        logs = np.log(np.maximum(result, TINY), dtype=np.float64)
+        return logs if self.log_scale is None else logs + self.log_scale[self.rows]
 
 
 def log_cluster_variational(
@@ -96,12 +116,16 @@ def log_cluster_variational(
     return result
 
 
-def topics_variational(corpus: Corpus, parameters: ModelParameters, log_prior: Floats) -> Floats:
+def topics_variational(
+    corpus: Corpus, parameters: ModelParameters, log_prior: Floats, initial: Floats | None = None
+) -> Floats:
     """Return E[θ_j] for a finite λ: float64 (n_groups, topics); rows sum to 1."""
     result = np.empty((corpus.n_groups, parameters.log_topic_given_cluster.shape[1]))
     for batch in mean_likelihoods(corpus, parameters):
-        log_cluster = batch.log_clusters(parameters, log_prior[batch.groups])
-        result[batch.groups] = batch.mean_topics(parameters, log_cluster)
+        groups = batch.groups
+        log_cluster = batch.log_clusters(parameters, log_prior[groups])
+        first = None if initial is None else initial[groups]
+        result[groups] = batch.mean_topics(parameters, log_cluster, first)
     return result
 
 
@@ -112,29 +136,51 @@ def mean_likelihoods(corpus: Corpus, parameters: ModelParameters) -> Iterator[Me
     topics.
     """
     n_topics = parameters.log_topic_given_cluster.shape[1]
-    width = n_topics + -n_topics % WIDTH
     content = corpus.content
     if not isinstance(content, Words):
         for batch in token_batches(corpus, parameters):
             log_scale = batch.log_likelihood.max(axis=1)
-            table = np.zeros((len(log_scale), width), np.float32)
-            table[:, :n_topics] = np.exp(batch.log_likelihood - log_scale[:, None])
+            table = full_table(np.exp(batch.log_likelihood - log_scale[:, None]))
             start, rows = batch.counts.indptr.astype(np.int64), batch.counts.indices
             occurrences = np.asarray(batch.counts.data, np.float32)
             yield MeanLikelihoods(batch.groups, start, rows, occurrences, table, log_scale)
         return
-    counts = content.counts
-    for first, last in blocks_of_rows(counts.indptr, BATCH_SIZE // width):
+    counts, table = content.counts, parameters.topic_table
+    for first, last in blocks_of_rows(counts.indptr, BATCH_SIZE // n_topics):
         entries = slice(counts.indptr[first], counts.indptr[last])
-        row_of_word = np.full(counts.shape[1], -1, np.int32)
-        row_of_word[counts.indices[entries]] = 0
-        ids = np.flatnonzero(row_of_word == 0)
-        row_of_word[ids] = np.arange(len(ids), dtype=np.int32)
         yield MeanLikelihoods(
             slice(first, last),
             (counts.indptr[first : last + 1] - counts.indptr[first]).astype(np.int64),
-            row_of_word[counts.indices[entries]],
+            counts.indices[entries],
             counts.data[entries].astype(np.float32),
-            parameters.mean_words(ids, row_of_word, width),
-            np.zeros(len(ids)),
+            table,
         )
+
+
+def full_table(likelihood: NDArray[np.floating]) -> TopicTable:
+    """Return the table of tokens whose likelihood in each topic is given, (n_rows, n_topics)."""
+    n_rows, n_topics = likelihood.shape
+    return TopicTable(
+        np.arange(n_rows + 1, dtype=np.int64) * n_topics,
+        np.tile(np.arange(n_topics, dtype=np.uint16 if n_topics <= 1 << 16 else np.int32), n_rows),
+        likelihood.astype(np.float32).ravel(),
+        np.zeros(n_rows, np.float32),
+        np.zeros(n_topics, np.float32),
+    )
+
+
+def shares_of_similar_topics(
+    previous: ModelParameters, parameters: ModelParameters, topics: Floats, sizes: Int64s
+) -> Floats:
+    """Return the shares of the most similar topic of the previous draw, −1 without any.
+
+    ``topics`` are those of the previous draw, (n_groups, topics), ``sizes`` the numbers of tokens.
+    Draws of a chain have mostly the same topics, so that passes which start from these shares are
+    few. The shares of groups of fewer than `MIN_TOKENS_OF_START` tokens are −1: few passes make
+    their draws too similar, and the mean over draws predicts worse.
+    """
+    similarity = (parameters.main_words @ previous.main_words.T).toarray()
+    result = topics[:, similarity.argmax(axis=1)]
+    result[:, similarity.max(axis=1) < MIN_SIMILARITY] = -1.0
+    result[sizes < MIN_TOKENS_OF_START] = -1.0
+    return result

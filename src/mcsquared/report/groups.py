@@ -11,7 +11,7 @@ from mcsquared.arrays import Float32s, Floats, Int32s, Int64s
 from mcsquared.corpus import Corpus, Words
 from mcsquared.corpus.content import blocks_of_rows
 from mcsquared.errors import InputError
-from mcsquared.kernels.cpu.variational import WIDTH, fold_in_topics
+from mcsquared.kernels.cpu.variational import TopicTable, fold_in_topics
 from mcsquared.markup import shorten
 from mcsquared.model.priors import vector_observations
 from mcsquared.posterior import Posterior
@@ -19,6 +19,8 @@ from mcsquared.posterior.content import vector_likelihood
 from mcsquared.posterior.membership import LikelyClusters
 from mcsquared.posterior.tables import topic_given_group
 from mcsquared.prediction.groups import align
+from mcsquared.prediction.parameters import word_table
+from mcsquared.prediction.variational import full_table
 from mcsquared.report.layout import Discs, place_groups, topic_map
 from mcsquared.report.packing import pack, pack_shares
 
@@ -131,32 +133,31 @@ def group_topic_shares(posterior: Posterior, corpus: Corpus | None = None) -> Fl
     weights = draw.topic_given_cluster()[:, posterior.topic_order].astype(np.float32)
     prior = weights[posterior.cluster_of_group[draw.index]]
     scale = np.float32(1.0 if math.isinf(draw.lam) else draw.lam)
-    n_topics, n_passes = posterior.n_topics, 1 if math.isinf(draw.lam) else _N_PASSES
+    n_passes = 1 if math.isinf(draw.lam) else _N_PASSES
     result = prior.copy()
     for groups, start, rows, counts, table in _batches(posterior, corpus):
-        given = np.zeros((len(start) - 1, table.shape[1]), np.float32)
-        given[:, :n_topics] = scale * prior[groups]
-        expected = np.empty_like(given)
-        fold_in_topics(start, rows, counts, table, given, n_passes, _TOLERANCE, expected)
+        given = scale * prior[groups]
+        expected, first = np.empty_like(given), np.empty((len(given), 0), np.float32)
+        fold_in_topics(start, rows, counts, table, given, first, n_passes, _TOLERANCE, expected)
         shares = expected if math.isinf(draw.lam) else expected + given
         total = shares.sum(axis=1, keepdims=True)
-        np.divide(shares[:, :n_topics], total, out=result[groups], where=total > 0)
+        np.divide(shares, total, out=result[groups], where=total > 0)
     return result
 
 
 def _batches(
     posterior: Posterior, corpus: Corpus
-) -> Iterator[tuple[slice, Int64s, Int32s, Float32s, Float32s]]:
+) -> Iterator[tuple[slice, Int64s, Int32s, Float32s, TopicTable]]:
     """Yield groups with the bounds, rows and counts of their entries, and a table of likelihoods.
 
     An entry is a word of a group with its count, or one vector. All words are in one batch.
     """
     content: Any = corpus.content
     n_topics = posterior.n_topics
-    padding = ((0, 0), (0, -n_topics % WIDTH))
     if isinstance(content, Words):
         counts = content.counts
-        table = np.pad(np.ascontiguousarray(posterior.components.T, np.float32), padding)
+        statistics = posterior.representative_draw.content_statistics[posterior.topic_order]
+        table = word_table(statistics, posterior.priors.content)
         occurrences = counts.data.astype(np.float32)
         start, rows = counts.indptr.astype(np.int64), counts.indices.astype(np.int32)
         yield slice(0, corpus.n_groups), start, rows, occurrences, table
@@ -167,4 +168,4 @@ def _batches(
         likelihood = vector_likelihood(posterior, observations[start[0] : start[-1]])
         rows = np.arange(len(likelihood), dtype=np.int32)
         ones = np.ones(len(rows), np.float32)
-        yield slice(first, last), start - start[0], rows, ones, np.pad(likelihood, padding)
+        yield slice(first, last), start - start[0], rows, ones, full_table(likelihood)

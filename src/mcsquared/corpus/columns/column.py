@@ -1,6 +1,7 @@
 """A context column: numbers, dates, booleans, counts, categories, bags or vectors."""
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -89,7 +90,11 @@ class Column:
         return int(self.values.shape[0])
 
     def __getitem__(self, rows: Any) -> "Column":
-        return replace(self, values=self.values[rows])
+        selected = copy(self)  # `replace` would check the names of all categories again
+        values = self.values[rows]
+        values = values if self.kind == "bag" else np.ascontiguousarray(values)
+        object.__setattr__(selected, "values", values)
+        return selected
 
     def __repr__(self) -> str:
         return f"Column({self.describe()!r})"
@@ -119,7 +124,8 @@ class Column:
 
     def observations(self) -> Any:
         """Return the observed values only, in the numeric form that families use."""
-        return self.values[np.flatnonzero(self.observed)]
+        observed = self.observed
+        return self.values if observed.all() else self.values[np.flatnonzero(observed)]
 
     @property
     def is_distinct(self) -> bool:
@@ -183,6 +189,8 @@ class Column:
                 f"context {self.name!r} must be a category or a bag to be aligned, got a "
                 f"{self.kind}"
             )
+        if np.array_equal(self.categories, categories):
+            return self
         code_of = {str(name): code for code, name in enumerate(categories)}
         new_code = np.array([*(code_of.get(name, -1) for name in self.categories), -1], np.int32)
         names = object_array(list(code_of))
