@@ -52,8 +52,13 @@ def fit_letters(seed: int) -> tuple[MC2, Corpus]:
     )
     started = time.monotonic()
     # The paper's sampler: 20,000 pixels are few, and it has the fewest kernels to compile.
-    sweeps = {"n_sweeps": LETTERS_SWEEPS, "burn_in": LETTERS_BURN_IN}
-    model = MC2(lam=math.inf, sampler="collapsed", random_state=seed, **sweeps).fit(data.corpus)
+    model = MC2(
+        lam=math.inf,
+        sampler="collapsed",
+        n_sweeps=LETTERS_SWEEPS,
+        burn_in=LETTERS_BURN_IN,
+        random_state=seed,
+    ).fit(data.corpus)
     seconds = time.monotonic() - started
     agreement = nmi(data.cluster_of_group, model.labels_)
     Console().print(letter_table(model, data))
