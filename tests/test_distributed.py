@@ -101,6 +101,17 @@ def test_workers_draw_what_one_process_draws_with_effects(client):
         np.testing.assert_array_equal(draw.effects.weights, other.effects.weights)
 
 
+def test_workers_draw_what_one_process_draws_with_a_background(client):
+    contexts = {"intake": mc2.Gaussian(background=True), "kind": "categorical"}
+    alone = mc2.MC2(contexts=contexts, **SCHEDULE).fit(schools())
+    model = mc2.MC2(contexts=contexts, **SCHEDULE)
+    together = mc2.distributed.fit(model, schools(), client=client)
+    assert_same_draws(together.posterior_, alone.posterior_)
+    draws = zip(together.posterior_.parameters, alone.posterior_.parameters, strict=True)
+    for draw, other in draws:
+        np.testing.assert_array_equal(draw.background, other.background)
+
+
 def test_workers_draw_what_one_process_draws_with_levels(client):
     corpus = two_levels_above()
     alone = mc2.MC2(**SCHEDULE).fit(corpus).posterior_

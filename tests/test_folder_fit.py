@@ -90,6 +90,19 @@ def test_shards_read_from_disk_draw_what_memory_draws_with_effects(frame, folder
 
 
 @both
+def test_shards_read_from_disk_draw_what_memory_draws_with_a_background(
+    lam, frame, folder, on_disk
+):
+    contexts = {"year": mc2.Gaussian(background=True), "kind": "categorical"}
+    model = mc2.MC2(contexts=contexts, lam=lam, **SCHEDULE)
+    alone = mc2.MC2(contexts=contexts, lam=lam, **SCHEDULE).fit(in_memory(frame)).posterior_
+    found = model.fit(mc2.ParquetFolder(folder)).posterior_
+    assert_same_draws(found, alone)
+    for draw, other in zip(found.parameters, alone.parameters, strict=True):
+        np.testing.assert_array_equal(draw.background, other.background)
+
+
+@both
 def test_stages_on_disk_draw_what_memory_draws(lam, frame, folder, on_disk):
     """Every chain has its own labels on disk, which the next stage continues."""
     on_disk.setattr("mcsquared.schedule.FIRST_STAGE", 6)

@@ -186,10 +186,21 @@ def parameter_draw(
         topic_weights=state.topic_weights[topics].copy(),
         unused_weight=math.exp(float(state.log_unused[0])),
         category_shapes=state.category_shapes if observations.has_learned_bags else None,
+        background=_background(state, clusters, observations),
         effects=_effect_parameters(state, topics),
         levels=type_draws(state, clusters),
         **values_of(state),
     )
+
+
+def _background(state: State, clusters: Int64s, observations: Observations) -> Floats | None:
+    """Return the statistics of contexts with a background, as `ParameterDraw` stores them."""
+    statistics = state.counts.context_statistics
+    parts = []
+    for c, columns in observations.background_columns:
+        own = statistics[:, observations.context_columns[c][1]]
+        parts.append(np.vstack([own[clusters], statistics[:, columns].sum(axis=0)]))
+    return np.hstack(parts) if parts else None
 
 
 def _effect_parameters(state: State, topics: Int64s) -> EffectParameters | None:

@@ -58,6 +58,13 @@ def _check_between(name: str, number: float, low: float, high: float) -> float:
     return number
 
 
+def check_boolean(name: str, value: object) -> bool:
+    """Return a boolean; raise `InputError` for anything else."""
+    if not isinstance(value, bool):
+        raise InputError(f"{name} must be True or False, got {value!r:.60}")
+    return value
+
+
 def check_integer(name: str, value: Any, least: int) -> int:
     """Return an integer >= ``least``; otherwise raise `InputError` for the parameter ``name``."""
     if not is_integer(value) or value < least:

@@ -259,8 +259,8 @@ def recount_contexts(
         totals=counts.category_totals,
     )
     rebuild_contexts(cluster_of_group, observations.dense, observations.bags, contexts)
-    for context, columns in observations.python_columns:
-        np.add.at(counts.context_statistics[:, columns], cluster_of_group, context.statistics)
+    for rows, columns in observations.statistics_in_rows:
+        np.add.at(counts.context_statistics[:, columns], cluster_of_group, rows)
     return contexts
 
 

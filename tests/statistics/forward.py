@@ -40,6 +40,7 @@ class Labels:
     weights: np.ndarray | None = None  # ω, if contexts act on topics
     v_of_effects: np.ndarray | None = None
     tables_of_values: int = 0  # included in ``tables``
+    outliers: int = 0  # numbers that come from a background
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Data:
     tokens: np.ndarray
     numbers: np.ndarray
     others: np.ndarray
+    foreground: np.ndarray | None = None  # of numbers, if they have a background
 
 
 def seat(weights, rng):
@@ -235,6 +237,25 @@ class WordsDesign:
         )
 
 
+class BackgroundDesign(WordsDesign):
+    """Words; a Gaussian context with a background that one group lacks; bags of two."""
+
+    name = "words, a Gaussian context with a background and bags"
+
+    def __init__(self, lengths, lam):
+        super().__init__(lengths, missing_number=1, missing_bag=3, lam=lam)
+        contexts = {"year": replace(YEAR, background=True), "tags": self.tags}
+        self.priors = replace(self.priors, contexts=contexts)
+
+    def draw_data(self, clusters, topics, rng, shapes):
+        """Draw all data given the labels; a number is from its cluster with probability ρ."""
+        data = super().draw_data(clusters, topics, rng, shapes)
+        foreground = self.has_number & (rng.random(len(clusters)) < rng.random())
+        sources = [k if own else -1 for k, own in zip(clusters, foreground, strict=True)]
+        numbers = np.where(self.has_number, draw_gaussian(sources, YEAR, rng), np.nan)
+        return replace(data, numbers=numbers, foreground=foreground)
+
+
 class EffectsDesign(WordsDesign):
     """Words; a category and a bag that act on topics, are given, and lack some groups."""
 
@@ -314,4 +335,7 @@ def draw(design, rng):
     else:
         labels = draw_labels(lengths, design.priors, rng)
     labels = replace(labels, shapes=design.draw_shapes(rng))
-    return labels, design.draw_data(labels.clusters, labels.topics, rng, labels.shapes)
+    data = design.draw_data(labels.clusters, labels.topics, rng, labels.shapes)
+    if data.foreground is not None:
+        labels = replace(labels, outliers=int((design.has_number & ~data.foreground).sum()))
+    return labels, data

@@ -70,6 +70,14 @@ def statistics(labels, data, priors):
             "omega 2, tokens 0 and 3": weights[2] * (topics[0] == topics[3]),
             "omega 0, clusters 0 and 3": weights[0] * (z[0] == z[3]),
         }
+    if priors.background_columns:
+        found |= {
+            "outliers": labels.outliers,
+            "outliers squared": labels.outliers**2,
+            "outliers × clusters": labels.outliers * n_clusters,
+            "outliers, groups 0 and 3": labels.outliers * (z[0] == z[3]),
+            "no outlier, groups 0 and 3": (labels.outliers == 0) * (z[0] == z[3]),
+        }
     if priors.has_learned_contexts:
         log_g, base = np.log(labels.shapes.sum()), labels.shapes / labels.shapes.sum()
         found |= {
@@ -113,8 +121,9 @@ def chain_draws(design, n, seed, sampler=COLLAPSED):
             drawn = design.draw_data(z, topics, rng, state.category_shapes)
             data = replace(drawn, tokens=words)
         observations = design.replaced(observations, data)
-        recount(state, topics, observations)
-        rows.append(list(statistics(labels_of(state, topics), data, design.priors).values()))
+        labels = labels_of(state, topics, observations)
+        recount(state, topics, observations_given(observations, data))
+        rows.append(list(statistics(labels, data, design.priors).values()))
     return rows
 
 
@@ -164,7 +173,16 @@ def recount(state, topics, observations):
     )
 
 
-def labels_of(state, topics):
+def observations_given(observations, data):
+    """Return the observations with the values of a background apart, if there is one."""
+    if data.foreground is None:
+        return observations
+    return observations.with_foreground(data.foreground[:, None])
+
+
+def labels_of(state, topics, observations):
+    """Return the labels before the new data: the outliers are those of the old ones."""
+    sums = state.counts.context_statistics.sum(axis=0)
     return Labels(
         alpha=state.alpha,
         v=state.v,
@@ -175,6 +193,7 @@ def labels_of(state, topics):
         tables=state.n_group_tables,
         unused=float(np.exp(state.log_unused[0])),
         shapes=state.category_shapes,
+        outliers=sum(int(sums[columns.start]) for _, columns in observations.background_columns),
         **({} if state.effects is None else effects_of(state)),
     )
 

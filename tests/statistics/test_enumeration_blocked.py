@@ -16,7 +16,13 @@ from mcsquared.samplers.sweep import BLOCKED
 from mcsquared.state import Bounds
 from tests.statistics import plain_blocked
 from tests.statistics.agreement import compare, compare_twice, is_exact, row
-from tests.statistics.corpora import CORPORA, PYTHON_FAMILIES, bounded, missing_and_bag
+from tests.statistics.corpora import (
+    CORPORA,
+    PYTHON_FAMILIES,
+    bounded,
+    empty_group,
+    missing_and_bag,
+)
 
 BLOCKED_ALONE = BLOCKED.without(collapsed_step)
 LAMS = {"λ = ∞": inf, "λ = 0.5": 0.5, "λ resampled": Gamma(2.0, 1.0)}
@@ -28,10 +34,18 @@ def loosely_bounded():
     return missing_and_bag(bounds=Bounds(clusters=12, topics=14))
 
 
+def background():
+    """Four groups, one without content, whose numbers may come from a background."""
+    tiny = empty_group()
+    contexts = {"year": replace(tiny.priors.contexts["year"], background=True)}
+    return replace(tiny, priors=replace(tiny.priors, contexts=contexts))
+
+
 TINY_CORPORA = {
     name: make for name, make in CORPORA.items() if make is not bounded
 } | PYTHON_FAMILIES
 TINY_CORPORA["bounds that do not bind"] = loosely_bounded
+TINY_CORPORA["background"] = background
 SHORT_CHAINS = [
     ("λ = ∞", "missing Gaussian context and a bag"),
     ("λ = ∞", "Gaussian content"),
@@ -39,6 +53,8 @@ SHORT_CHAINS = [
     ("λ resampled", "sampled concentrations"),
     ("λ = ∞", "learned contexts"),
     ("λ = 0.5", "learned contexts"),
+    ("λ = ∞", "background"),
+    ("λ = 0.5", "background"),
 ]
 
 

@@ -5,10 +5,16 @@ import pytest
 
 from mcsquared.families import Bag
 from mcsquared.model.parameters import Gamma
-from mcsquared.samplers.steps import concentrations, context_priors, effects
+from mcsquared.samplers.steps import concentrations, context_priors, contexts, effects
 from mcsquared.samplers.steps.collapsed import collapsed_step
 from mcsquared.samplers.sweep import BLOCKED, COLLAPSED
-from tests.statistics.forward import TAGS, EffectsDesign, NumbersDesign, WordsDesign
+from tests.statistics.forward import (
+    TAGS,
+    BackgroundDesign,
+    EffectsDesign,
+    NumbersDesign,
+    WordsDesign,
+)
 from tests.statistics.joint_chain import chain_draws, forward_draws, largest, names, row, scores
 
 LAMS = {"λ = ∞": np.inf, "λ = 0.5": 0.5, "λ resampled": Gamma(3.0, 1.5)}
@@ -62,6 +68,37 @@ def test_a_short_chain_with_a_learned_context_has_the_joint_prior(prior):
     assert np.abs(z).max() < 4.5, largest(z, design)
 
 
+@pytest.mark.parametrize("lam", ["λ = ∞", "λ resampled"], ids=["infinite", "resampled"])
+def test_a_short_chain_with_a_background_has_the_joint_prior(lam):
+    design = BackgroundDesign([3, 2, 0, 4], LAMS[lam])
+    z = scores(forward_draws(design, 2500, seed=1), chain_draws(design, 1000, 2, BLOCKED))
+    assert np.abs(z).max() < 4.5, largest(z, design)
+
+
+@pytest.mark.calibrate
+@every_lam
+def test_a_long_chain_with_a_background_has_the_joint_prior(lam, calibration):
+    design, n = BackgroundDesign([3, 2, 0, 4], LAMS[lam]), 20_000
+    z = scores(forward_draws(design, 50_000, seed=3), chain_draws(design, n, 4, BLOCKED))
+    calibration(f"joint test, blocked, {lam}: {design.name}", n=n, **row(z, design))
+    assert np.abs(z).max() < 4, largest(z, design)
+
+
+def test_the_joint_test_notices_outliers_that_are_drawn_without_their_chance(monkeypatch):
+    """A negative control: ρ is always near 1."""
+    monkeypatch.setattr(contexts, "draw_background", almost_no_background)
+    design = BackgroundDesign([3, 2, 0, 4], LAMS["λ resampled"])
+    z = scores(forward_draws(design, 2000, seed=1), chain_draws(design, 1000, 2, BLOCKED))
+    assert abs(z[names(design).index("outliers")]) > 6
+
+
+def almost_no_background(sweep):
+    drawn = right_background(sweep)
+    drawn.log_chances[:] = np.log([0.95, 0.05])
+    return drawn
+
+
+right_background = contexts.draw_background
 EFFECTS_LAMS = {name: lam for name, lam in LAMS.items() if lam != np.inf}
 
 

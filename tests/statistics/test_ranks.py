@@ -12,7 +12,14 @@ from scipy import stats
 from mcsquared.families import Bag
 from mcsquared.model.parameters import Gamma
 from mcsquared.samplers.sweep import BLOCKED, COLLAPSED
-from tests.statistics.forward import TAGS, EffectsDesign, NumbersDesign, WordsDesign, draw
+from tests.statistics.forward import (
+    TAGS,
+    BackgroundDesign,
+    EffectsDesign,
+    NumbersDesign,
+    WordsDesign,
+    draw,
+)
 
 N_PROCESSES = int(os.environ.get("CALIBRATION_PROCESSES", "1"))  # that share the corpora of a test
 LAMS = {"λ = ∞": np.inf, "λ = 0.5": 0.5, "λ resampled": Gamma(3.0, 1.5)}
@@ -33,11 +40,14 @@ def quantities(design):
     """Return the ranked values: all with a prior, and the numbers of clusters and topics."""
     found = (*QUANTITIES, "lam") if isinstance(design.priors.lam, Gamma) else QUANTITIES
     found = (*found, *EFFECTS) if design.priors.effects else found
+    found = (*found, "outliers") if design.priors.background_columns else found
     return (*found, "g", "first b") if design.priors.has_learned_contexts else found
 
 
 def value_of(state, name):
     """Return one of the ranked values of a state."""
+    if name == "outliers":  # of a Gaussian context, whose statistics come first: n, Σx, Σx²
+        return state.counts.context_statistics[:, 3].sum()
     if name in ("g", "first b"):
         g = state.category_shapes.sum()
         return g if name == "g" else state.category_shapes[0] / g
@@ -67,6 +77,8 @@ def true_values(design, labels):
         truth.append(labels.lam)
     if design.priors.effects:
         truth += [*labels.weights, *labels.v_of_effects]
+    if design.priors.background_columns:
+        truth.append(labels.outliers)
     if design.priors.has_learned_contexts:
         truth += [labels.shapes.sum(), labels.shapes[0] / labels.shapes.sum()]
     return truth
@@ -170,3 +182,11 @@ def test_ranks_of_the_truth_are_uniform_with_effects(tags, calibration, request)
     learned = "" if tags is TAGS else f", learned bag ({request.node.callspec.id})"
     test = f"ranks, blocked, λ resampled{learned}"
     assert_uniform(test, design, found, n_draws, calibration)
+
+
+@pytest.mark.calibrate
+@pytest.mark.parametrize("lam", ["λ = ∞", "λ resampled"], ids=["infinite", "resampled"])
+def test_ranks_of_the_truth_are_uniform_with_a_background(lam, calibration):
+    design, n_draws = BackgroundDesign([5, 3, 0, 6, 4, 5, 2, 5], LAMS[lam]), 9
+    found = ranks(design, 200, n_draws, burn_in=60, thin=24, seed=2, sampler=BLOCKED)
+    assert_uniform(f"ranks, blocked, {lam}", design, found, n_draws, calibration)

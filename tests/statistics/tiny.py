@@ -12,9 +12,10 @@ counts needs one list of coefficients for all concentrations.
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import product
 
 import numpy as np
-from scipy.special import gammaln, roots_genlaguerre
+from scipy.special import betaln, gammaln, roots_genlaguerre
 
 from mcsquared.corpus import Corpus, Words
 from mcsquared.model.parameters import Gamma
@@ -123,6 +124,30 @@ def learned_marginal(family, rows):
     return marginal
 
 
+def background_marginal(family, rows):
+    """Return the marginal likelihood of a partition, summed over the values of the background.
+
+    Σ_h B(1 + n_1, 1 + n_0) Π_k m(values of cluster k) m(values of the background)
+    """
+    observed = np.flatnonzero(rows.any(axis=1))
+
+    @cache
+    def marginal(members):
+        return float(np.exp(family.log_marginal(rows[list(members)].sum(axis=0))))
+
+    def of_partition(groups):
+        total = 0.0
+        for chosen in product((False, True), repeat=len(observed)):
+            outliers = {int(j) for j, out in zip(observed, chosen, strict=True) if out}
+            weight = np.exp(betaln(1 + len(observed) - len(outliers), 1 + len(outliers)))
+            for block in groups:
+                weight *= marginal(tuple(j for j in block if j not in outliers))
+            total += weight * marginal(tuple(sorted(outliers)))
+        return total
+
+    return cache(lambda groups: of_partition(groups))
+
+
 def product_of(marginal):
     """Return the marginal likelihood of a partition, given that of a set."""
     return lambda groups: np.prod([marginal(block) for block in groups])
@@ -152,6 +177,9 @@ class Posterior:
             rows[column.observed] = family.statistics(column.observations())
             if getattr(family, "is_learned", False):
                 self.contexts.append(learned_marginal(family, rows.astype(int)))
+            elif getattr(family, "background", False):
+                of_partition = background_marginal(family, rows)
+                self.contexts.append(lambda groups, f=of_partition: f(tuple(groups)))
             else:
                 self.contexts.append(product_of(self._marginals(family, rows)))
         self.alpha, self.v, self.eta = (

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from mcsquared.arrays import Floats, Integers
-from mcsquared.checks import check_concentration, check_scale
+from mcsquared.checks import check_boolean, check_concentration, check_scale
 from mcsquared.families.base import n_observations
 from mcsquared.families.checks import filled_field, finite_number
 from mcsquared.families.numerics import (
@@ -45,6 +45,10 @@ class Gaussian(Univariate):
         How many observations the prior mean is worth.
     shape, rate : float
         Gamma prior on the precision. A rate of None is the variance of the data.
+    background : bool
+        For contexts: whether some values come from a background that all clusters share, instead of
+        their cluster. Outliers, and the shape of a skewed or bimodal context that is unrelated to
+        the clusters, then do not divide them. The share of such values is learned.
     origin : float
         Subtracted before statistics are computed; set by `filled`. It affects rounding only.
 
@@ -64,6 +68,7 @@ class Gaussian(Univariate):
     shape: float = 2.0
     rate: float | None = None
     origin: float = 0.0
+    background: bool = False
 
     name: ClassVar[str] = "gaussian"
     kernel: ClassVar[str | None] = "gaussian"
@@ -77,6 +82,7 @@ class Gaussian(Univariate):
         "shape": check_concentration,
         "rate": check_scale,
         "origin": finite_number,
+        "background": check_boolean,
     }
 
     def filled(self, x: Any) -> Self:

@@ -54,7 +54,9 @@ def check_sampler(sampler: object, device: object, lam: object) -> str:
 
 
 def check_levels(observations: Observations, sampler: str) -> None:
-    """Raise `InputError` if a corpus with levels above groups cannot be fitted in this way."""
+    """Raise `InputError` if levels above groups, or backgrounds, cannot be fitted in this way."""
+    if observations.background_columns:
+        check_blocked_on_cpu("contexts with a background", sampler)
     if not observations.levels:
         return
     check_blocked_on_cpu("a corpus with levels above groups", sampler)

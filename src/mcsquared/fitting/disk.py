@@ -154,6 +154,7 @@ def _select_clusters(draw: ParameterDraw, clusters: Integers) -> ParameterDraw:
         content_statistics=draw.content_statistics[topics],
         topic_weights=draw.topic_weights[topics],
         unused_weight=draw.unused_weight + float(dropped.sum()),
+        background=None if (rows := draw.background) is None else rows[[*clusters, -1]],
         levels=tuple(levels),
     )
 

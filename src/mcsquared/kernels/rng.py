@@ -63,6 +63,8 @@ class Step(IntEnum):
     EFFECT_SHARES_NONZERO = 47
     UNIQUE_PROPOSALS = 48
     UNIQUE_MOVES = 49
+    BACKGROUND = 50
+    OUTLIERS = 51
 
 
 @njit(cache=True, inline="always")

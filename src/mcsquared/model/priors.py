@@ -128,6 +128,7 @@ class Priors:
         contexts = _with_concentrations(self.contexts, default)
         object.__setattr__(self, "contexts", contexts)
         check_effects(self.effects, groups_vary=self.lam != math.inf)
+        _check_backgrounds(self)
         levels = {
             name: dataclasses.replace(level, contexts=_with_concentrations(level.contexts, default))
             for name, level in self.levels.items()
@@ -199,6 +200,12 @@ class Priors:
     def n_categories(self) -> int:
         """Number of categories of all contexts."""
         return max((columns.stop for columns in self.category_columns.values()), default=0)
+
+    @property
+    def background_columns(self) -> dict[str, slice]:
+        """Columns of every context with a background in `ParameterDraw.background`."""
+        names = [name for name, family in self.contexts.items() if has_background(family)]
+        return {name: slice(3 * n, 3 * n + 3) for n, name in enumerate(names)}
 
     @property
     def has_learned_contexts(self) -> bool:
@@ -381,3 +388,21 @@ def _named(family: object, argument: str) -> ConjugateFamily:
         except InputError as error:
             raise InputError(f"{argument}: {error}") from None
     raise InputError(f"{argument} must be a family or the name of one, got {family!r}")
+
+
+def has_background(family: ConjugateFamily) -> bool:
+    """Return whether values of a context may come from a background instead of a cluster."""
+    return bool(getattr(family, "background", False))
+
+
+def _check_backgrounds(priors: Priors) -> None:
+    """Raise `InputError` for a background of anything but a context of groups."""
+    others = [("content", priors.content)]
+    others += [(name, f) for level in priors.levels.values() for name, f in level.contexts.items()]
+    others += [(name, f) for name, f in priors.contexts.items() if f.kernel is None]
+    for name, family in others:
+        if has_background(family):
+            raise InputError(
+                "background must be False except for contexts of groups with the family Gaussian, "
+                f"got True for {name!r}"
+            )

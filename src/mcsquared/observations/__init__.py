@@ -20,7 +20,7 @@ from mcsquared.kernels.cpu.contexts import BagContexts, DenseContexts
 from mcsquared.kernels.cpu.effects import EffectValues
 from mcsquared.kernels.cpu.groups import Groups
 from mcsquared.kernels.cpu.predictive import KINDS, prepared_size
-from mcsquared.model.priors import vector_observations
+from mcsquared.model.priors import has_background, vector_observations
 from mcsquared.observations.effects import observe_effects, take_effects
 from mcsquared.observations.layout import Entries, Layout
 from mcsquared.observations.units import Units, observe_units
@@ -94,6 +94,8 @@ class Observations:
     # (n_groups,): unit of each group one level above, -1 for none; empty without levels
     parent_of_group: Int32s = field(default_factory=lambda: np.zeros(0, np.int32))
     levels: tuple[Units, ...] = ()  # all units of the levels above groups, the lowest first
+    # (n_groups, dense contexts): values that come from a background, see `with_foreground`
+    outliers: NDArray[np.bool_] | None = None
 
     @property
     def sampled(self) -> Int64s | None:
@@ -208,10 +210,43 @@ class Observations:
         start = row_offsets([family.n_stats for family in families]).tolist()
         return [(f, slice(*bounds)) for f, bounds in zip(families, pairwise(start), strict=True)]
 
+    @cached_property
+    def background_columns(self) -> list[tuple[int, slice]]:
+        """Dense contexts with a background, and the columns of values that come from it.
+
+        These columns follow those of `context_columns`; only their sums over clusters are used.
+        """
+        first, found = self.context_columns[-1][1].stop if self.context_columns else 0, []
+        for c, family in enumerate(self.dense_families):
+            if has_background(family):
+                found.append((c, slice(first, first + family.n_stats)))
+                first += family.n_stats
+        return found
+
     @property
     def n_context_statistics(self) -> int:
         """Number of float statistics per cluster, of all contexts except bags."""
+        if self.background_columns:
+            return self.background_columns[-1][1].stop
         return self.context_columns[-1][1].stop if self.context_columns else 0
+
+    def with_foreground(self, foreground: NDArray[np.bool_]) -> Observations:
+        """Return the same groups; values that are not in the foreground are ``outliers``."""
+        dense = self.dense._replace(observed=foreground)
+        part = replace(self, dense=dense, outliers=self.dense.observed & ~foreground)
+        part.__dict__["layout"] = self.layout
+        return part
+
+    @property
+    def statistics_in_rows(self) -> list[tuple[Floats, slice]]:
+        """Statistics of each group, and their columns: of Python contexts and of outliers."""
+        found = [(context.statistics, columns) for context, columns in self.python_columns]
+        if self.outliers is not None:
+            for c, columns in self.background_columns:
+                values = self.dense.values[:, self.dense.value_start[c], None]
+                rows = self.dense_families[c].centred_statistics(values)
+                found.append((rows * self.outliers[:, [c]], columns))
+        return found
 
     @property
     def python_columns(self) -> list[tuple[PythonObservations, slice]]:

@@ -61,6 +61,9 @@ class ParameterDraw(Concentrations):
     tables_in_cluster: sparse.csr_matrix | None = None  # (n_clusters, n_topics)
     # Dirichlet shapes of the categories of all bag and categorical contexts; None if all are fixed.
     category_shapes: Floats | None = None
+    # Statistics of contexts with a background, side by side (n_clusters + 1, statistics): of values
+    # that come from each cluster and, in the last row, from the background. None: no background.
+    background: Floats | None = None
     effects: EffectParameters | None = None  # None if no context acts on topics
     levels: tuple[TypeDraw, ...] = ()  # above groups, the lowest first
 

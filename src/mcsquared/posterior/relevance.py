@@ -72,13 +72,22 @@ def relevance_in_draw(
     x, n_observed = column.observations(), int(column.observed.sum())
     if n_clusters < 2 or n_observed == 0:
         return 0.0
-    statistics = family.statistics_by_cluster(x, labels[column.observed], n_clusters)
+    columns = posterior.priors.background_columns.get(name)
+    if columns is None or draw.background is None:
+        statistics = family.statistics_by_cluster(x, labels[column.observed], n_clusters)
+    else:
+        statistics = draw.background[:, columns]
     weights = rng.dirichlet(np.bincount(labels, minlength=n_clusters))
     values = x[np.unique(np.linspace(0, n_observed - 1, MAX_GROUPS).astype(np.int64))]
     if family.can_sample:
         log_density = family.log_likelihood(values, family.sample_parameters(statistics, rng))
     else:
         log_density = family.log_predictive(values, statistics)
+    if len(statistics) > n_clusters:  # the last row is the background
+        n_own, n_other = statistics[:-1, 0].sum(), statistics[-1, 0]
+        chance = rng.beta(1.0 + n_own, 1.0 + n_other)
+        own, other = np.log(chance) + log_density[:, :-1], np.log1p(-chance) + log_density[:, -1:]
+        log_density = np.logaddexp(own, other)
     with np.errstate(divide="ignore"):
         probability = softmax(log_density + np.log(weights), axis=1)
     return explained_share(probability)

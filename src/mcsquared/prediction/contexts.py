@@ -29,6 +29,7 @@ from mcsquared.prediction.levels import (
     without_levels,
 )
 from mcsquared.prediction.likelihood import (
+    background_of,
     column_statistics,
     log_cluster_prior,
     log_context_given_cluster,
@@ -168,7 +169,10 @@ def _log_values(posterior: Posterior, draw: ParameterDraw, name: str) -> Floats:
     effect, column = posterior.priors.effects[name], posterior.contexts[name]
     family = posterior.priors.context_given(name, draw.category_shapes)
     labels = posterior.cluster_of_group[draw.index]
+    found = background_of(posterior, draw, name)
     statistics = column_statistics(column, family, labels, draw.n_clusters)
+    if found is not None:
+        statistics = found.statistics
     if effect.edges is None:
         return log_softmax(family.log_predictive(family.outcomes(), statistics).T, axis=1)
     components = family.predictive(statistics)[0]
@@ -177,6 +181,8 @@ def _log_values(posterior: Posterior, draw: ParameterDraw, name: str) -> Floats:
     below = np.broadcast_to(below, (len(statistics), len(edges)))
     ends = np.zeros((len(statistics), 1))
     chances = np.diff(np.hstack([ends, below, ends + 1.0]), axis=1)
+    if found is not None:
+        chances = found.chance * chances[:-1] + (1.0 - found.chance) * chances[-1]
     return log_softmax(safe_log(chances), axis=1)
 
 
@@ -252,7 +258,12 @@ def _mixture(posterior: Posterior, corpus: Corpus, name: str) -> tuple[Floats, l
     column, family = context_of(posterior, name)
     joints = cluster_joints(posterior, corpus, leave_out=name)
     for weight, (draw, log_joint) in zip(posterior.parameter_weights, joints, strict=True):
-        weights.append(weight * known_and_new_probabilities(log_joint, draw.n_clusters))
+        clusters = weight * known_and_new_probabilities(log_joint, draw.n_clusters)
+        if (found := background_of(posterior, draw, name)) is not None:
+            weights.append(found.weights(clusters))
+            statistics.append(found.statistics)
+            continue
+        weights.append(clusters)
         labels = posterior.cluster_of_group[draw.index]
         statistics.append(column_statistics(column, family, labels, draw.n_clusters))
     return np.hstack(weights) / len(weights), statistics

@@ -4,6 +4,7 @@ No function creates an array of groups × words or of tokens × clusters: words 
 product, vectors are processed in batches of groups.
 """
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -140,6 +141,40 @@ def safe_log(probability: Floats) -> Floats:
     return np.log(np.maximum(probability, np.finfo(np.float64).tiny))
 
 
+class BackgroundStatistics(NamedTuple):
+    """Statistics of a context with a background, in one draw.
+
+    ``statistics`` has a row per cluster, one of zeros for a new cluster, and the background last.
+    ``chance`` is the probability that a new value comes from its cluster.
+    """
+
+    statistics: Floats
+    chance: float
+
+    def log_mixture(self, log_density: Floats) -> Floats:
+        """Return log-densities by cluster, given those by row of ``statistics``."""
+        log_own, log_other = math.log(self.chance), math.log1p(-self.chance)
+        return np.logaddexp(log_own + log_density[:, :-1], log_other + log_density[:, -1:])
+
+    def weights(self, clusters: Floats) -> Floats:
+        """Return the weights of the rows of ``statistics``, given those of clusters (n, k)."""
+        other = (1.0 - self.chance) * clusters.sum(axis=1, keepdims=True)
+        return np.hstack([self.chance * clusters, other])
+
+
+def background_of(
+    posterior: Posterior, draw: ParameterDraw, name: str
+) -> BackgroundStatistics | None:
+    """Return the statistics of a context with a background; None for another one."""
+    columns = posterior.priors.background_columns.get(name)
+    if columns is None or draw.background is None:
+        return None
+    *own, other = draw.background[:, columns]
+    n_own, n_other = sum(row[0] for row in own), other[0]
+    chance = (1.0 + n_own) / (2.0 + n_own + n_other)
+    return BackgroundStatistics(np.vstack([*own, np.zeros_like(other), other]), chance)
+
+
 def column_statistics(
     column: Column, family: ConjugateFamily, labels: Int32s, n_clusters: int
 ) -> Floats:
@@ -168,6 +203,11 @@ def log_context_given_cluster(
             continue
         column = corpus.contexts[name]
         family = posterior.priors.context_given(name, draw.category_shapes)
+        found = background_of(posterior, draw, name)
+        if found is not None:
+            log_density = family.log_predictive(column.observations(), found.statistics)
+            result[column.observed] += found.log_mixture(log_density)
+            continue
         statistics = column_statistics(posterior.contexts[name], family, labels, n_clusters)
         result[column.observed] += family.log_predictive(column.observations(), statistics)
     log_weights = log_weights_of_groups(posterior, draw, corpus)

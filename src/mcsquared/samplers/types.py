@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.arrays import CountArray, Floats, Int32s, Integers
+from mcsquared.kernels.cpu.contexts import Background
 from mcsquared.kernels.rng import Step, generator
 from mcsquared.observations.layout import Entries
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
@@ -58,6 +59,7 @@ class ContextDraw(NamedTuple):
     natural: Floats  # (statistics of dense contexts, cluster slots)
     log_categories: NDArray[np.float32]  # (categories of all bags, cluster slots)
     python: list[Any]  # parameters of each Python family, None where they are integrated out
+    background: Background  # of the contexts in ``natural``
 
 
 class EffectDraw(NamedTuple):

@@ -212,9 +212,16 @@ def _set_float_sums(state: State, reader: Reader, observations: Observations) ->
         saved[name] = reader.array(name, np.float64, shape, -MAX_FLOAT, MAX_FLOAT).copy()
     if isinstance(observations, DiskObservations):  # these sums are not computed again
         counts.context_statistics = saved["context_statistics"]
+    # Values of backgrounds are apart; only their totals are known from the labels.
+    expected, found = counts.context_statistics.copy(), saved["context_statistics"].copy()
+    for c, columns in observations.background_columns:
+        own = observations.context_columns[c][1]
+        for sums in (expected, found):
+            sums[:, own] += sums[:, columns]
+        if (saved["context_statistics"][:, [own.start, columns.start]] < 0).any():
+            raise ValueError("the statistics do not agree with the corpus")
     for family, columns in observations.context_columns:
-        sums = saved["context_statistics"][:, columns]
-        _check_sums(sums, counts.context_statistics[:, columns], family)
+        _check_sums(found[:, columns], expected[:, columns], family)
     if observations.n_content_statistics:
         _check_sums(saved["topic_statistics"], counts.topic_statistics, observations.content_family)
     counts.context_statistics = saved["context_statistics"]
@@ -249,6 +256,8 @@ def pack_draw(prefix: str, draw: ParameterDraw) -> Tensors:
     tensors[f"{prefix}.topic_weights"] = np.asarray(draw.topic_weights, np.float64)
     if draw.category_shapes is not None:
         tensors[f"{prefix}.category_shapes"] = np.asarray(draw.category_shapes, np.float64)
+    if draw.background is not None:
+        tensors[f"{prefix}.background"] = np.asarray(draw.background, np.float64)
     if draw.effects is not None:
         tensors |= _pack_effects(f"{prefix}.effects", draw.effects)
     tensors |= pack_type_draws(prefix, draw.levels)
@@ -309,10 +318,27 @@ def unpack_draw(
         unused_weight=unused,
         tables_in_cluster=tables,
         category_shapes=shapes,
+        background=_background(reader, f"{prefix}.background", sizes, priors),
         effects=effects,
         levels=unpack_type_draws(reader, prefix, len(sizes), priors),
         **concentrations,
     )
+
+
+def _background(reader: Reader, name: str, sizes: Integers, priors: Priors) -> Floats | None:
+    """Return the statistics of contexts with a background; ``sizes`` are those of the clusters."""
+    if not priors.background_columns:
+        return None
+    shape = (len(sizes) + 1, 3 * len(priors.background_columns))
+    found = reader.array(name, np.float64, shape, -MAX_FLOAT, MAX_FLOAT)
+    most = np.append(sizes, sizes.sum())
+    for context, columns in priors.background_columns.items():
+        n = found[:, columns.start]
+        is_count = bool(((n >= 0) & (n <= most) & (n == np.floor(n))).all())
+        family = priors.contexts[context]
+        if not (is_count and has_finite_normaliser(family, found[:, columns])):
+            raise ModelFileError(f"the array {name!r} contains invalid statistics")
+    return found.copy()
 
 
 def _pack_effects(prefix: str, effects: EffectParameters) -> Tensors:

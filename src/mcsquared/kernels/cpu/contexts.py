@@ -18,7 +18,7 @@ from mcsquared.kernels.cpu.predictive import JOIN, add_observation, log_predicti
 from mcsquared.kernels.cpu.special import add_log, log_rising_factorial, pick
 from mcsquared.kernels.rng import Step, uniform_of
 
-CLUSTERS = int(Step.CLUSTERS)
+CLUSTERS, OUTLIERS = int(Step.CLUSTERS), int(Step.OUTLIERS)
 
 
 class DenseContexts(NamedTuple):
@@ -53,12 +53,23 @@ class ContextCounts(NamedTuple):
     totals: np.ndarray  # int64 (cluster slots, bags)
 
 
+class Background(NamedTuple):
+    """Backgrounds of dense contexts: a value comes from its cluster, or from the background.
+
+    ``log_chances`` are log ρ and log (1 − ρ) of each context; 0 and −∞ without a background.
+    """
+
+    log_chances: np.ndarray  # float64 (dense contexts, 2)
+    natural: np.ndarray  # float64 (statistics of dense contexts,): parameters of φ_0
+
+
 class ContextParameters(NamedTuple):
     """Parameters of the contexts in every cluster slot, drawn for one sweep."""
 
     natural: np.ndarray  # float64 (statistics of dense contexts, cluster slots)
     log_categories: np.ndarray  # float32 (categories of all bags, cluster slots)
     python_scores: np.ndarray  # float64 (n_groups, cluster slots) of Python families; or (0, 0)
+    background: Background
 
 
 class GivenContexts(NamedTuple):
@@ -168,6 +179,16 @@ def add_context_scores(j, dense, bags, parameters, statistics, scores):
         if not dense.observed[j, c]:
             continue
         first, last = fill_statistics(j, c, dense, statistics)
+        log_own, log_other = parameters.background.log_chances[c]
+        if log_other > -math.inf:
+            for s in range(first, last):
+                log_other += statistics[s] * parameters.background.natural[s]
+            for k in range(n_cluster_slots):
+                own = log_own
+                for s in range(first, last):
+                    own += statistics[s] * parameters.natural[s, k]
+                scores[k] += max(own, log_other) + math.log1p(math.exp(-abs(own - log_other)))
+            continue
         for s in range(first, last):
             for k in range(n_cluster_slots):
                 scores[k] += statistics[s] * parameters.natural[s, k]
@@ -179,6 +200,29 @@ def add_context_scores(j, dense, bags, parameters, statistics, scores):
     if parameters.python_scores.size > 0:
         for k in range(n_cluster_slots):
             scores[k] += parameters.python_scores[j, k]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_foreground(
+    first_group, last_group, dense, natural, background, key, offset, cluster_of_group, foreground
+):
+    """Draw which values come from their cluster, given the clusters and all parameters.
+
+    ``foreground`` is bool (n_groups, dense contexts), output; False for missing values.
+    """
+    statistics = np.empty(dense.stat_start[-1])
+    for j in range(first_group, last_group):
+        for c in range(dense.kind.size):
+            foreground[j, c] = dense.observed[j, c]
+            log_own, log_other = background.log_chances[c]
+            if not dense.observed[j, c] or log_other == -math.inf:
+                continue
+            first, last = fill_statistics(j, c, dense, statistics)
+            odds = log_other - log_own
+            for s in range(first, last):
+                odds += statistics[s] * (background.natural[s] - natural[s, cluster_of_group[j]])
+            u = uniform_of(key, OUTLIERS, offset + j, c)
+            foreground[j, c] = math.log(1.0 / u - 1.0) > odds  # u < 1 / (1 + exp(odds))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

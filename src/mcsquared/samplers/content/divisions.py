@@ -24,9 +24,10 @@ from mcsquared.kernels.cpu.split_merge import (
 )
 from mcsquared.observations import Observations
 from mcsquared.observations.layout import Entries
+from mcsquared.samplers.content.background import with_outliers
 from mcsquared.samplers.content.groups import count_children, sum_by_label
 from mcsquared.samplers.threads import ThreadPool, add_in_order
-from mcsquared.samplers.types import Key, Labels, add_sums
+from mcsquared.samplers.types import ContextDraw, Key, Labels, add_sums
 from mcsquared.state import TopicLabels
 
 SumsByName = dict[str, Any]
@@ -43,6 +44,13 @@ class DividedLabels(NamedTuple):
     bases: GroupBases | None = None  # the result of `bases_of_groups`, where labels stay in memory
 
 
+class ClusterDraw(NamedTuple):
+    """Parameters and key that the clusters of the sweep were drawn with, if backgrounds exist."""
+
+    contexts: ContextDraw
+    key: Key
+
+
 class GroupDivision(NamedTuple):
     """How `divide` divides groups between the sides of pairs."""
 
@@ -56,6 +64,7 @@ class GroupDivision(NamedTuple):
     lam: float
     key: Key
     effects: SourceRows | None = None
+    drawn: ClusterDraw | None = None
 
 
 class GroupSets(NamedTuple):
@@ -106,6 +115,7 @@ def divide(
 ) -> tuple[DividedLabels, SumsByName]:
     """Divide the groups of every pair between its two sides; sum them by side."""
     n_sides, n_slots = division.launch.shares.shape
+    observations = _apart(observations, labels, division.drawn, threads)
     launch = division.launch._replace(scores=_python_scores(observations, labels, division))
     sides, bases = labels.sides.copy(), bases_of_groups(observations, labels, division)
     contexts = (observations.dense, observations.bags_given(division.category_shapes))
@@ -213,13 +223,15 @@ class NewClusters(NamedTuple):
     cluster_of_side: Int32s
     # Rows of units, if groups are to be counted by row of their parent.
     row_of_unit: Int32s | None = None
+    drawn: ClusterDraw | None = None
 
 
 def end_division(
     observations: Observations, labels: DividedLabels, argument: NewClusters, threads: ThreadPool
 ) -> tuple[Labels, SumsByName]:
     """Move the groups of every side to its cluster; return plain labels and sums of clusters."""
-    slots, cluster_of_side, row_of_unit = argument
+    slots, cluster_of_side, row_of_unit, drawn = argument
+    observations = _apart(observations, labels, drawn, threads)
     inside = labels.sides < len(cluster_of_side)
     clusters = labels.cluster_of_group.copy()
     clusters[inside] = cluster_of_side[labels.sides[inside]]
@@ -229,6 +241,17 @@ def end_division(
     if row_of_unit is not None:
         sums["children"] = count_children(observations, clusters, row_of_unit, slots[0])
     return Labels(clusters, labels.topic_of_token), sums
+
+
+def _apart(
+    observations: Observations,
+    labels: DividedLabels,
+    drawn: ClusterDraw | None,
+    threads: ThreadPool,
+) -> Observations:
+    """Return the observations with values of backgrounds apart, as when the groups were swept."""
+    contexts, key = (None, Key(0, 0, 0)) if drawn is None else drawn
+    return with_outliers(observations, labels.cluster_of_group, contexts, key, threads)
 
 
 def _sum_chunks(

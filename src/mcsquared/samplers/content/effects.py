@@ -24,6 +24,7 @@ from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cpu.varying_tokens import sweep_tokens
 from mcsquared.kernels.cpu.vector_tokens import VectorTokens, draw_vector_topics
 from mcsquared.observations import Observations
+from mcsquared.samplers.content.background import no_background
 from mcsquared.samplers.content.python_families import GroupOrder
 from mcsquared.samplers.steps.effects import scales_of_patterns
 from mcsquared.samplers.steps.weights import as_float32
@@ -163,7 +164,8 @@ def redraw_tables(
 ) -> tuple[Labels, dict[str, Any]]:
     """Draw the tables of all groups given their clusters and topics; return sums over groups."""
     order, natural = GivenClusters(observations.groups, threads), np.zeros((0, 0))
-    no_parameters = ContextParameters(natural, np.zeros((0, 0), np.float32), natural)
+    no_categories, background = np.zeros((0, 0), np.float32), no_background(observations)
+    no_parameters = ContextParameters(natural, no_categories, natural, background)
     contexts = GivenContexts(observations.dense, observations.bags, no_parameters)
     cluster_terms = (np.zeros(len(given.log_shares)), contexts)
     rows = rows_given(given.lam, given.log_shares, given.effects)

@@ -13,6 +13,7 @@ from mcsquared.kernels.cpu.lanes import aligned
 from mcsquared.kernels.cpu.varying_groups import resample_groups, tabulate_log_rising_factorials
 from mcsquared.observations import Observations
 from mcsquared.samplers.content import effects, python_families, vectors, words
+from mcsquared.samplers.content.background import with_outliers
 from mcsquared.samplers.content.python_families import (
     GroupOrder,
     context_statistics_by_chunk,
@@ -99,7 +100,9 @@ def tabulate_factorials(task: GroupTask) -> tuple[Float32s, Float32s]:
 def sum_groups(task: GroupTask) -> dict[str, Any]:
     """Count the groups of every cluster and sum their contexts; return fields of `Sums`."""
     observations, labels, globals_, threads = task
-    sums = sum_by_label(observations, labels.cluster_of_group, globals_.slots[0], threads)
+    given = (labels.cluster_of_group, globals_.contexts, globals_.key, threads)
+    apart = with_outliers(observations, *given)
+    sums = sum_by_label(apart, labels.cluster_of_group, globals_.slots[0], threads)
     if globals_.parent_weights is not None:
         clusters, row_of_unit = labels.cluster_of_group, globals_.parent_weights.row_of_unit
         sums["children"] = count_children(observations, clusters, row_of_unit, globals_.slots[0])

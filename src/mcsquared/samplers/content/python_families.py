@@ -72,11 +72,11 @@ def log_likelihood_of_groups(observations: Observations, globals_: Globals) -> F
 def context_statistics_by_chunk(
     observations: Observations, clusters: NDArray[np.int32], statistics: Floats
 ) -> None:
-    """Add the statistics of Python contexts to (n_chunks, cluster slots, statistics)."""
+    """Add statistics of Python contexts and outliers to (n_chunks, cluster slots, statistics)."""
     chunk_start = observations.layout.chunk_start
-    for context, columns in observations.python_columns:
+    for rows, columns in observations.statistics_in_rows:
         chunk = np.repeat(np.arange(len(chunk_start) - 1), np.diff(chunk_start))
-        np.add.at(statistics[:, :, columns], (chunk, clusters), context.statistics)
+        np.add.at(statistics[:, :, columns], (chunk, clusters), rows)
 
 
 def token_blocks(task: GroupTask) -> Iterator[tuple[int, int, VectorTokens]]:
@@ -217,8 +217,8 @@ class GroupOrder:
         self._cluster_of_group = labels.cluster_of_group
         self._chunk_start = observations.layout.chunk_start
         self._scores = log_likelihood_of_groups(observations, globals_)
-        natural, log_categories, _ = globals_.contexts
-        parameters = ContextParameters(natural, log_categories, self._scores)
+        natural, log_categories, _, background = globals_.contexts
+        parameters = ContextParameters(natural, log_categories, self._scores, background)
         self.contexts = GivenContexts(observations.dense, observations.bags, parameters)
         self._slots = [
             SlotStatistics(context, labels.cluster_of_group, globals_.slots[0])

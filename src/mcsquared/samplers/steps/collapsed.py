@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.kernels.rng import Step
+from mcsquared.samplers.content.background import with_outliers
 from mcsquared.samplers.steps.clusters import resample_clusters_in_turn
 from mcsquared.samplers.steps.concentrations import resample_collapsed_concentrations
 from mcsquared.samplers.steps.context_priors import resample_context_priors
@@ -65,6 +66,9 @@ def collapsed_step(sweep: Sweep) -> None:
 def run_collapsed_moves(sweep: Sweep) -> None:
     """Draw a topic for every token, then run the moves of the collapsed sampler once."""
     state, observations = sweep.state, sweep.observations.in_memory()
+    if observations.background_columns:
+        given = (state.cluster_of_group, sweep.globals.contexts, sweep.key, sweep.threads)
+        observations = with_outliers(observations, *given)
     key = sweep.key._replace(chain=COLLAPSED_CHAIN + sweep.key.chain)
     collapsed = Sweep(state, observations, sweep.priors, sweep.bounds, key)
     add_empty_slots(collapsed)

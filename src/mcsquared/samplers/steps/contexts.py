@@ -1,5 +1,6 @@
 """φ, the parameters of the contexts in every cluster."""
 
+import math
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -8,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.kernels.cpu.categories import draw_category_variates
-from mcsquared.kernels.cpu.contexts import sum_exponentials
+from mcsquared.kernels.cpu.contexts import Background, sum_exponentials
 from mcsquared.kernels.cpu.gammas import ROWS_PER_PASS, draw_gamma_rows
 from mcsquared.kernels.rng import Step
+from mcsquared.samplers.content.background import no_background
 from mcsquared.samplers.types import ContextDraw, Sweep
 
 ROWS_PER_CHUNK = 8 * ROWS_PER_PASS  # categories whose probabilities are summed together
@@ -21,7 +23,7 @@ MIN_BAG_SHAPE = 1e-30  # logarithms of variates of a smaller shape exceed the la
 def draw_contexts(sweep: Sweep) -> ContextDraw:
     """Draw φ_k of every context and cluster slot from its posterior; empty slots from the prior."""
     natural, python = draw_dense(sweep)
-    return ContextDraw(natural, draw_log_categories(sweep), python)
+    return ContextDraw(natural, draw_log_categories(sweep), python, draw_background(sweep))
 
 
 def draw_dense(sweep: Sweep) -> tuple[NDArray[np.float64], list[Any]]:
@@ -39,6 +41,25 @@ def draw_dense(sweep: Sweep) -> tuple[NDArray[np.float64], list[Any]]:
         else:
             natural[columns] = family.natural_parameters(parameters).T
     return natural, python
+
+
+def draw_background(sweep: Sweep) -> Background:
+    """Draw ρ ~ Beta(1 + n_1, 1 + n_0) and φ_0 of every context with a background.
+
+    n_1 values come from their clusters and n_0 from the background.
+    """
+    observations, rng = sweep.observations, sweep.key.generator(Step.BACKGROUND)
+    statistics = sweep.state.counts.context_statistics.sum(axis=0)
+    background = no_background(observations)
+    for c, columns in observations.background_columns:
+        family, own = observations.context_columns[c]
+        chances = rng.beta(1.0 + statistics[own.start], 1.0 + statistics[columns.start])
+        # Within the smallest floats of 0 and 1, so that both logarithms are finite.
+        chance = min(max(chances, np.finfo(np.float64).tiny), 1.0 - np.finfo(np.float64).epsneg)
+        background.log_chances[c] = math.log(chance), math.log1p(-chance)
+        parameters = family.sample_parameters(statistics[None, columns], rng)
+        background.natural[own] = family.natural_parameters(parameters)[0]
+    return background
 
 
 def draw_log_categories(sweep: Sweep) -> NDArray[np.float32]:

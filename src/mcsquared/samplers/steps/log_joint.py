@@ -23,7 +23,7 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
+from scipy.special import betaln, gammaln
 
 from mcsquared.arrays import CountArray, Floats
 from mcsquared.kernels.cpu.counts import (
@@ -167,6 +167,11 @@ def _log_contexts(state: State, observations: Observations, occupied: np.ndarray
     statistics, total = state.counts.context_statistics, 0.0
     for family, columns in observations.context_columns:
         total += float(family.log_marginal(statistics[occupied, columns]).sum())
+    sums = statistics.sum(axis=0)
+    for c, columns in observations.background_columns:
+        family, own = observations.context_columns[c]
+        total += float(family.log_marginal(sums[columns]))
+        total += float(betaln(1.0 + sums[own.start], 1.0 + sums[columns.start]))
     return total
 
 

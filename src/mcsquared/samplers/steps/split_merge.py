@@ -110,6 +110,9 @@ class SplitMergeRound:
         weights = np.maximum(state.v * state.topic_weights, SMALLEST_SHARE)
         self.prior = np.where(active, weights, 0.0)
         self.levels = RootWeights(sweep, key) if state.levels else None
+        self.drawn = None
+        if sweep.observations.background_columns:
+            self.drawn = divisions.ClusterDraw(sweep.globals.contexts, sweep.key)
 
     def run(self) -> None:
         """Propose, and accept or reject, a split or a merge for every pair; update the state."""
@@ -120,7 +123,7 @@ class SplitMergeRound:
         state, levels = self.sweep.state, self.levels if len(self.clusters) else None
         slots = state.counts.topics_in_cluster.shape
         row_of_unit = None if levels is None else levels.row_of_unit
-        moved = divisions.NewClusters(slots, cluster_of_side, row_of_unit)
+        moved = divisions.NewClusters(slots, cluster_of_side, row_of_unit, self.drawn)
         update_counts(state, Sums(**self.sum_groups(divisions.end_division, moved)))
         if levels is not None:
             levels.redraw_tables()
@@ -210,7 +213,7 @@ class SplitMergeRound:
         state = self.sweep.state
         contexts, given = (state.category_shapes, self.statistics), (state.lam, self.key)
         parts = (mode, attempt, self.pairs, launch)
-        division = GroupDivision(*parts, *contexts, *given, self.effects)
+        division = GroupDivision(*parts, *contexts, *given, self.effects, self.drawn)
         return summed_chunks(self.sum_groups(divisions.divide, division))
 
     def estimate(self, sums: dict[str, Any]) -> Launch:

@@ -45,6 +45,8 @@ def check_families(observations: Observations) -> None:
     """Raise an error for families, and contexts that act on topics, which require a CPU."""
     if observations.effect_values is not None:
         raise InputError("effects require device='cpu', got device='cuda'")
+    if observations.background_columns:
+        raise InputError("backgrounds of contexts require device='cpu', got device='cuda'")
     content = observations.python_content
     if content is not None and not content.family.has_natural_parameters:
         raise InputError(

@@ -31,6 +31,7 @@ from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus, Shard
 from mcsquared.samplers.backends.cuda.levels import DeviceMessages, OtherScores
 from mcsquared.samplers.backends.cuda.vectors import DeviceVectors
 from mcsquared.samplers.backends.cuda.words import DeviceWords
+from mcsquared.samplers.content.background import no_background
 from mcsquared.samplers.content.groups import count_children
 from mcsquared.samplers.content.levels import TypeWeights, UnitCount, count_by_unit
 from mcsquared.samplers.steps.contexts import MIN_BAG_SHAPE, draw_dense, draw_log_categories
@@ -177,7 +178,7 @@ class CudaBackend(Backend):
         log_categories = self._draw_categories(sweep)
         log_cluster_weights = draw_log_cluster_weights(sweep)
         natural, python = draw_dense(sweep)
-        contexts = ContextDraw(natural, log_categories, python)
+        contexts = ContextDraw(natural, log_categories, python, no_background(self.observations))
         weights = Weights(topics, log_cluster_weights, log_shares)
         return Globals(key, state.lam, weights, contexts, None)
 
