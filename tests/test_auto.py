@@ -11,7 +11,7 @@ import mcsquared as mc2
 from mcsquared import chain as chains
 from mcsquared import checkpoint as checkpoints
 from mcsquared.errors import InputError, ModelFileError
-from mcsquared.schedule import DEFAULT_CHAINS
+from mcsquared.schedule import MIN_CHAINS
 from tests.test_chain import assert_same_draws
 from tests.test_checkpoint import KilledError, killer
 from tests.test_progress import Clock
@@ -35,7 +35,7 @@ def short_stages(monkeypatch):
 
 @pytest.fixture(scope="module")
 def unsettled(corpus):
-    """Return a posterior of 400 sweeps, and the warnings of its fit."""
+    """Return a posterior of 320 sweeps, and the warnings of its fit."""
     with pytest.warns(ConvergenceWarning) as caught:
         posterior = model(lam=np.inf).fit(corpus).posterior_
     return posterior, caught
@@ -64,9 +64,9 @@ def test_a_fit_ends_when_its_chains_have_converged():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         posterior = model(**FIXED, n_chains=3).fit(NOTHING).posterior_
-    assert n_sweeps(posterior) == [200, 200, 200]
+    assert n_sweeps(posterior) == [160, 160, 160]
     assert posterior.notes[-1].startswith(
-        "converged after 200 sweeps of 3 chains: R-hat at most 1.0"
+        "converged after 160 sweeps of 3 chains: R-hat at most 1.0"
     )
     table = posterior.diagnostics()
     assert not (table["rhat"] > 1.1).any()
@@ -75,19 +75,19 @@ def test_a_fit_ends_when_its_chains_have_converged():
 
 def test_more_chains_settle_sooner(quiet):
     many, one = (model(**FIXED, n_chains=n).fit(NOTHING).posterior_ for n in (8, 1))
-    assert n_sweeps(many) == [100] * 8
-    assert n_sweeps(one) == [400]
+    assert n_sweeps(many) == [40] * 8
+    assert n_sweeps(one) == [320]
 
 
 def test_a_fit_that_does_not_settle_ends_at_the_limit_with_one_warning(unsettled):
     posterior, [warning] = unsettled
-    assert n_sweeps(posterior) == [400, 400]
+    assert n_sweeps(posterior) == [320, 320]
     assert str(warning.message) == posterior.notes[-1]
-    assert posterior.notes[-1].startswith("not converged after 400 sweeps of 2 chains: ")
+    assert posterior.notes[-1].startswith("not converged after 320 sweeps of 2 chains: ")
     assert "more sweeps per chain are needed" in posterior.notes[-1]
     assert warning.filename == __file__
-    assert posterior.sweep_of_draw.min() == 204
-    assert posterior.n_draws == 2 * 50
+    assert posterior.sweep_of_draw.min() == 168
+    assert posterior.n_draws == 2 * 20
     assert len(posterior.parameters) == 10
 
 
@@ -102,9 +102,9 @@ def test_chains_are_assessed_together(corpus, short_stages, quiet, monkeypatch):
 # Which draws ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("lam", "limit"), [(np.inf, 400), (mc2.Gamma(1, 0.1), 32)])
+@pytest.mark.parametrize(("lam", "limit"), [(np.inf, 320), (mc2.Gamma(1, 0.1), 32)])
 def test_the_draws_are_those_of_a_run_with_as_many_sweeps(corpus, lam, limit, quiet, request):
-    if limit == 400:
+    if limit == 320:
         staged, _ = request.getfixturevalue("unsettled")
     else:
         request.getfixturevalue("short_stages")
@@ -187,9 +187,9 @@ def test_a_callback_that_stops_one_chain_stops_it_for_all_stages(corpus, short_s
 
 
 def test_stop_when_flat_assesses_the_sweeps_after_the_burn_in_of_the_stage(corpus, quiet):
-    flat = mc2.callbacks.StopWhenFlat(min_sweeps=100, max_rhat=99, min_ess=0)
-    # 50 sweeps of the first stage are not enough; 100 after the 100 of the second one are.
-    assert n_sweeps(model(callbacks=[flat], n_chains=1).fit(corpus).posterior_) == [200]
+    flat = mc2.callbacks.StopWhenFlat(min_sweeps=40, max_rhat=99, min_ess=0)
+    # 20 sweeps of the first stage are not enough; 40 after the 40 of the second one are.
+    assert n_sweeps(model(callbacks=[flat], n_chains=1).fit(corpus).posterior_) == [80]
 
 
 # Time -----------------------------------------------------------------------------------------
@@ -303,11 +303,11 @@ def test_automatic_burn_in_and_thinning_of_a_fixed_number_of_sweeps(
 
 
 def test_automatic_chains_depend_on_the_sweeps(corpus, short_stages, quiet):
-    assert n_sweeps(model(n_chains="auto").fit(corpus).posterior_) == [32] * DEFAULT_CHAINS
+    assert n_sweeps(model(n_chains="auto").fit(corpus).posterior_) == [32] * MIN_CHAINS
     assert n_sweeps(model(n_chains="auto", n_sweeps=8).fit(corpus).posterior_) == [8]
     assert_same_draws(
         model(n_chains="auto").fit(corpus).posterior_,
-        model(n_chains=DEFAULT_CHAINS).fit(corpus).posterior_,
+        model(n_chains=MIN_CHAINS).fit(corpus).posterior_,
     )
 
 

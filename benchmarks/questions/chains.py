@@ -18,10 +18,10 @@ from benchmarks.tables import Cell, Result
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-N_CHAINS = 16
-SIZES = (1, 2, 4, 8)
-N_SWEEPS, THIN = 100, 10
-N_SPLITS = 5  # of the chains into two sets
+N_CHAINS = 60
+SIZES = (1, 2, 4, 8, 16, 30)
+N_SWEEPS, THIN = 40, 10
+N_SPLITS = 3  # of the chains into two sets
 
 
 class ChainDraws(NamedTuple):

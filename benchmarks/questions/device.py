@@ -259,7 +259,7 @@ def run_chain(
     from mcsquared.schedule import Schedule
 
     priors, observations, state = start
-    run, burn_in = ChainRun(0, state), 5 * n_sweeps // 6
+    run, burn_in = ChainRun.of_state(0, state), 5 * n_sweeps // 6
     schedule = Schedule(n_sweeps, burn_in, max((n_sweeps - burn_in) // 2, 1), 1)
     settings = RunSettings(priors=priors, schedule=schedule, seed=seed, bounds=bounds)
     Runner(observations, settings, make_backend=make_backend).run([run])

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +31,7 @@ from mcsquared.samplers.threads import ThreadPool, Workers
 from mcsquared.samplers.types import Key
 from mcsquared.schedule import Schedule, StagedSchedule, share_of_chain
 from mcsquared.signals import StopSignals
-from mcsquared.state import NO_BOUNDS, Bounds, LevelState, State
+from mcsquared.state import NO_BOUNDS, Bounds, LevelState, State, count_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,10 +76,10 @@ Callback = Callable[[SweepInfo], bool | str | None]
 
 @dataclass
 class ChainRun:
-    """One chain: its state, trace and kept draws."""
+    """One chain: its state, trace and kept draws. It starts when its state is first used."""
 
     chain: int
-    state: State
+    start: Callable[[], State] = field(repr=False)
     first_sweep: int = 0  # sweeps done before this run, by an earlier fit
     trace: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in TRACE})
     cluster_of_group: list[Int32s] = field(default_factory=list)
@@ -98,10 +98,27 @@ class ChainRun:
     # Labels and stored draws of all groups, if the corpus is on disk.
     label_files: Callable[[], dict[str, NDArray[Any]]] = field(default=dict, repr=False)
 
+    @classmethod
+    def of_state(cls, chain: int, state: State, first_sweep: int = 0) -> ChainRun:
+        """Return a chain that has started."""
+        run = cls(chain, lambda: state, first_sweep)
+        assert run.state is state
+        return run
+
+    @cached_property
+    def state(self) -> State:
+        """The state of the chain."""
+        return self.start()
+
+    @property
+    def has_started(self) -> bool:
+        """Whether the chain has a state."""
+        return "state" in self.__dict__
+
     @property
     def sweeps_done(self) -> int:
         """Number of sweeps of this run."""
-        return self.state.sweep - self.first_sweep
+        return self.state.sweep - self.first_sweep if self.has_started else 0
 
     def keep(self, store_parameters: bool, observations: Observations) -> Int32s:
         """Keep the current draw, with clusters and topics numbered 0, 1, ... without gaps.
@@ -323,6 +340,7 @@ class Runner:
         local = partial(LocalBackend, self.observations, settings.priors)
         with ThreadPool(n_threads) as threads:
             backend = (self.make_backend or local)(threads)
+            self.signals.call(self._prepare, run)
             backend.load_labels(run.state, Key(settings.seed, run.chain, run.state.sweep))
             run.save_labels = lambda: backend.save_labels(run.state)
             run.label_files = backend.label_files
@@ -334,6 +352,18 @@ class Runner:
                 self._keep_last(run, backend)
         # Releases the backend's memory on a GPU or a cluster.
         run.save_labels, run.label_files = lambda: None, dict
+        has_labels = self.make_backend is None and not math.isinf(run.state.lam)
+        if settings.schedule.n_chains > 1 and has_labels:
+            # The largest array of a chain that waits; `_prepare` counts again.
+            run.state.counts.words_in_topic = np.zeros((0, 0), np.int32)
+
+    def _prepare(self, run: ChainRun) -> None:
+        """Start a chain; count the words of its topics if these counts were released."""
+        counts, n_words = run.state.counts, self.observations.n_words
+        if n_words and not len(counts.words_in_topic):
+            counts.words_in_topic = count_words(
+                self.observations, run.state.topic_of_token, len(run.state.topic_weights)
+            )
 
     def _run_sweeps(self, run: ChainRun, backend: Backend, stage: int, deadline: float) -> None:
         if run.has_ended is None:

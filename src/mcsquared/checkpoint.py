@@ -175,7 +175,7 @@ def unpack(
         name.removeprefix(prefix): array for name, array in _of_chain(tensors, chain).items()
     }
     state = unpack_state(tensors, meta, observations, priors, sampler)
-    run = ChainRun(chain=chain, state=state, first_sweep=int(meta["first_sweep"]))
+    run = ChainRun.of_state(chain, state, int(meta["first_sweep"]))
     reader, n_groups = Reader(tensors), observations.n_groups
     if not 0 <= run.first_sweep <= state.sweep < 2**32:
         raise ValueError("its number of sweeps is invalid")

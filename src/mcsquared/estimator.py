@@ -86,8 +86,8 @@ class MC2(ClusterMixin, TopicTransformer):
         Time limit: the fit ends after the sweep in which it is exceeded, with the draws so far.
         With ``n_sweeps="auto"`` it replaces the limit on the number of sweeps.
     n_chains : int or "auto"
-        Independent chains; all results combine the draws of all chains. "auto": 8 with
-        ``n_sweeps="auto"``, 1 with a number of sweeps.
+        Independent chains; all results combine the draws of all chains. "auto": 8 to 32 with
+        ``n_sweeps="auto"``, see Notes, and 1 with a number of sweeps.
     n_jobs : int, optional
         Cores, divided among chains and their threads; -1 for all. Draws do not depend on it.
     max_clusters, max_topics : int, optional
@@ -133,10 +133,11 @@ class MC2(ClusterMixin, TopicTransformer):
 
     Notes
     -----
-    With ``n_sweeps="auto"`` all chains run in stages: to 100 sweeps, 200, 400 and, with
-    ``max_seconds``, to twice as many in each further stage. Without it, corpora of more than
-    500,000 tokens end after 100 sweeps, those of more than 250,000 after 200. The first half of the
-    sweeps is burn-in. After each stage the fit ends if the chains have converged: R-hat of all
+    With ``n_sweeps="auto"`` all chains run in stages: to 40 sweeps, 80, 160, 320 and, with
+    ``max_seconds``, to twice as many in each further stage. Corpora of up to 125,000 tokens have 8
+    chains of at most 320 sweeps, those of 250,000 tokens 16 of 160, those of a million 32 of 40.
+    Above 3 million tokens there are fewer chains again, which need less memory. The first half of
+    the sweeps is burn-in. After each stage the fit ends if the chains have converged: R-hat of all
     scalars of `posterior_.diagnostics()` is at most 1.1, their effective sample size is at least
     100, and the partitions of the chains agree (R-hat at most 1.1, or an adjusted Rand index of at
     least 0.95). Otherwise, a ``ConvergenceWarning`` at the end says what has not converged and

@@ -9,16 +9,18 @@ from itertools import count
 from typing import Any
 
 DEFAULT_SWEEPS: int | str = "auto"  # of `MC2`: see `StagedSchedule`
-# Of `MC2` with n_sweeps="auto"; a fixed number of sweeps has one chain. For the same number of
-# sweeps in all, the consensus of many short chains agrees better between seeds than that of few
-# long ones: chains stay near the mode in which they begin.
-DEFAULT_CHAINS = 8
+# Of `MC2` with n_sweeps="auto"; a fixed number of sweeps has one chain. The consensus of many short
+# chains agrees better between seeds than that of few long ones: chains of large corpora stay near
+# the mode in which they begin. Those of small corpora mix, and can be long.
+MIN_CHAINS, MAX_CHAINS = 8, 32
+SWEEPS_OF_CHAINS = 2_560  # of all chains, if they run as long as they may
+TOKENS_OF_CHAINS = 100_000_000  # of all chains, because each stores the topics of its tokens
 
 BURN_IN, THIN = 100, 5  # of a fixed number of sweeps, if there are enough
 
-FIRST_STAGE = 100  # sweeps at the end of the first stage; each stage doubles them
-MAX_SWEEPS = 400  # of a run in stages without a time limit
-MAX_TOKENS_VISITED = 100_000_000  # by a chain, over all sweeps after the first stage
+FIRST_STAGE = 40  # sweeps at the end of the first stage; each stage doubles them
+MAX_SWEEPS = 320  # of a run in stages without a time limit
+MAX_TOKENS_VISITED = 40_000_000  # by a chain, over all sweeps after the first stage
 DRAWS_PER_FIT = 100  # kept draws of all chains at the end of a stage, approximately
 
 
@@ -77,7 +79,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class StagedSchedule:
-    """Stages of 100, 200, ... sweeps, until the chains have converged.
+    """Stages of 40, 80, ... sweeps, until the chains have converged.
 
     After ``n`` sweeps the first ``n // 2`` are burn-in. Draws of the second half are kept at
     multiples of ``thin``, which doubles with each stage, so that their number does not grow.
@@ -86,15 +88,26 @@ class StagedSchedule:
     keep_parameters: int  # at most, of all chains; evenly spaced in each
     n_chains: int = 1
     max_sweeps: int | None = MAX_SWEEPS
+    choose_chains: bool = False  # whether the size of the corpus decides on n_chains
 
     is_staged = True
 
     def limited(self, n_tokens: int) -> "StagedSchedule":
-        """Return the schedule for a corpus of this size: a large one has fewer stages."""
-        if self.max_sweeps is None:
-            return self
-        affordable = MAX_TOKENS_VISITED // max(n_tokens, 1)
-        return replace(self, max_sweeps=min(self.max_sweeps, max(affordable, FIRST_STAGE)))
+        """Return the schedule for a corpus of this size.
+
+        A large corpus has fewer stages, and more chains up to a size at which the labels of all
+        chains take too much memory. Fewer than `MAX_CHAINS` chains have at least two stages.
+        """
+        affordable = max(MAX_TOKENS_VISITED // max(n_tokens, 1), FIRST_STAGE)
+        n_chains = self.n_chains
+        if self.choose_chains:
+            n_chains = SWEEPS_OF_CHAINS // min(affordable, MAX_SWEEPS)
+            n_chains = min(n_chains, MAX_CHAINS, TOKENS_OF_CHAINS // max(n_tokens, 1))
+            n_chains = max(n_chains, MIN_CHAINS)
+        if n_chains < MAX_CHAINS:
+            affordable = max(affordable, 2 * FIRST_STAGE)
+        max_sweeps = None if self.max_sweeps is None else min(self.max_sweeps, affordable)
+        return replace(self, n_chains=n_chains, max_sweeps=max_sweeps, choose_chains=False)
 
     def stages(self) -> Iterator[int]:
         """Yield the number of sweeps at the end of each stage."""
@@ -117,8 +130,10 @@ class StagedSchedule:
 
     def thin_of(self, stage: int) -> int:
         """Return the number of sweeps between two kept draws of a stage."""
-        draws_per_chain = max(DRAWS_PER_FIT // self.n_chains, 1)
-        return max(round(FIRST_STAGE / 2 / draws_per_chain), 1) * (stage // FIRST_STAGE)
+        draws_per_chain, n_sweeps = DRAWS_PER_FIT / self.n_chains, FIRST_STAGE // 2
+        divisors = [thin for thin in range(1, n_sweeps + 1) if n_sweeps % thin == 0]
+        thin = min(divisors, key=lambda thin: abs(n_sweeps / thin - draws_per_chain))
+        return thin * (stage // FIRST_STAGE)  # a divisor, so that the last draw is kept
 
     def is_kept(self, sweep: int) -> bool:
         """Return whether the draw after ``sweep`` sweeps is kept for now."""

@@ -230,20 +230,28 @@ def count(
     if len(topic_of_token):
         start = observations.group_start
         count_by_group(start, cluster_of_group, topic_of_token, topics_in_cluster)
-    words = observations.word[: len(topic_of_token)]
-    topics = topic_of_token if observations.n_words else topic_of_token[:0]
     counts = Counts(
         groups_in_cluster=np.bincount(cluster_of_group, minlength=n_cluster_slots).astype(np.int32),
         tokens_in_cluster=topics_in_cluster.sum(axis=1, dtype=np.int64),
         topics_in_cluster=topics_in_cluster,
         tokens_in_topic=topics_in_cluster.sum(axis=0, dtype=np.int64),
-        words_in_topic=_crosstab(words, topics, observations.n_words, n_topic_slots),
+        words_in_topic=count_words(observations, topic_of_token, n_topic_slots),
         topic_statistics=_topic_statistics(observations, topic_of_token, n_topic_slots),
         context_statistics=np.zeros((n_cluster_slots, observations.n_context_statistics)),
         category_counts=np.zeros((n_cluster_slots, observations.n_categories), np.int32),
         category_totals=np.zeros((n_cluster_slots, len(observations.bag_families)), np.int64),
     )
     recount_contexts(counts, cluster_of_group, observations)
+    return counts
+
+
+def count_words(
+    observations: Observations, topic_of_token: TopicLabels, n_topic_slots: int
+) -> CountArray:
+    """Count the words in topics: int32 (n_words, topic slots)."""
+    counts = zeros(observations.n_words, n_topic_slots, dtype=np.int32)
+    if observations.n_words:
+        count_pairs(observations.word[: len(topic_of_token)], topic_of_token, counts)
     return counts
 
 
@@ -277,12 +285,6 @@ def _topic_statistics(
             observations.content_kernel, observations.values, topic_of_token, statistics
         )
     return statistics
-
-
-def _crosstab(rows: Int32s, columns: TopicLabels, n_rows: int, n_columns: int) -> Int32s:
-    counts = zeros(n_rows, n_columns, dtype=np.int32)
-    count_pairs(rows, columns, counts)
-    return counts
 
 
 def count_units(state: State, levels: tuple[Units, ...]) -> None:

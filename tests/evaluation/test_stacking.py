@@ -168,7 +168,7 @@ def stuck(sampler, chain):
 def test_a_fit_reports_and_weights_a_chain_that_is_stuck(fitted, monkeypatch, tmp_path, n_sweeps):
     corpus = fitted[1]
     monkeypatch.setitem(SAMPLERS, "blocked", stuck(SAMPLERS["blocked"], chain=1))
-    monkeypatch.setattr("mcsquared.fitting.checks.MAX_SWEEPS", 100)
+    monkeypatch.setattr("mcsquared.fitting.checks.MAX_SWEEPS", 80)
     model = mc2.MC2(n_sweeps=n_sweeps, n_chains=3, init="random", random_state=0, progress=False)
     with pytest.warns(ConvergenceWarning):
         model.fit(corpus)
@@ -176,7 +176,7 @@ def test_a_fit_reports_and_weights_a_chain_that_is_stuck(fitted, monkeypatch, tm
     assert posterior.chain_weights[1] < 0.1
     [note] = [note for note in posterior.notes if "weighted by their predictions" in note]
     assert note.endswith("; chain 1 predicts the groups clearly worse than the others")
-    last = "not converged after 100 sweeps" if n_sweeps == "auto" else "the chains disagree"
+    last = "not converged after 80 sweeps" if n_sweeps == "auto" else "the chains disagree"
     assert posterior.notes[-1].startswith(last)
     model.save(tmp_path / "model.mc2")
     again = mc2.MC2.load(tmp_path / "model.mc2")

@@ -90,7 +90,7 @@ def test_word_moves_join_topics_that_share_groups_but_not_words(kind, monkeypatc
     state.topic_of_token = (observations.word % 2).astype(state.topic_of_token.dtype)
     slots = state.counts.topics_in_cluster.shape
     state.counts = count(observations, state.cluster_of_group, state.topic_of_token, *slots)
-    monkeypatch.setattr(topic_moves, "KINDS", [topic_moves.Kind(kind, 0.9, 5)])
+    monkeypatch.setattr(topic_moves, "MOVE_KINDS", [topic_moves.MoveKind(kind, 0.9, 5)])
     for _ in range(15):
         BLOCKED.sweep(state, observations, priors, 0, 0)
     assert (state.n_topics == 1) == (kind == "words")

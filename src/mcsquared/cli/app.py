@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from mcsquared.cli.guard import readable_errors
 from mcsquared.model.parameters import LAM
-from mcsquared.schedule import DEFAULT_CHAINS, DEFAULT_SWEEPS, FIRST_STAGE, MAX_SWEEPS
+from mcsquared.schedule import DEFAULT_SWEEPS, FIRST_STAGE, MAX_CHAINS, MAX_SWEEPS, MIN_CHAINS
 
 app = typer.Typer(
     name="mc2",
@@ -141,7 +141,8 @@ def fit(
     chains: int | None = Option(
         None,
         min=1,
-        help=f"Number of chains (default: {DEFAULT_CHAINS} with --sweeps auto, 1 otherwise).",
+        help=f"Number of chains (default: {MIN_CHAINS} to {MAX_CHAINS}, depending on the size of "
+        "the data, with --sweeps auto; 1 otherwise).",
     ),
     jobs: int | None = Option(None, metavar="N", help="Number of cores."),
     device: str = Option("cpu", metavar="cpu|cuda", help="Device that runs the sampler."),

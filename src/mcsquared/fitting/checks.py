@@ -20,7 +20,6 @@ from mcsquared.samplers.content.python_families import integrated_families
 from mcsquared.samplers.init.starts import check_init
 from mcsquared.schedule import (
     BURN_IN,
-    DEFAULT_CHAINS,
     MAX_SWEEPS,
     THIN,
     Schedule,
@@ -93,7 +92,7 @@ def checked_schedule(model: Any) -> Schedule | StagedSchedule:
         raise InputError(f"checkpoint must be a path, got {model.checkpoint!r}")
     check_init(model.init)
     sweeps = {name: _number(name, getattr(model, name), least) for name, least in MINIMUM.items()}
-    n_chains = sweeps["n_chains"] or (1 if sweeps["n_sweeps"] else DEFAULT_CHAINS)
+    n_chains = sweeps["n_chains"] or 1
     if sweeps["n_sweeps"] is None:
         for name, meaning in MEANING_OF_AUTO.items():
             if sweeps[name] is not None:
@@ -102,7 +101,7 @@ def checked_schedule(model: Any) -> Schedule | StagedSchedule:
                     f"got {getattr(model, name)!r}"
                 )
         limit = MAX_SWEEPS if model.max_seconds is None else None
-        return StagedSchedule(keep_parameters, n_chains, limit)
+        return StagedSchedule(keep_parameters, n_chains, limit, sweeps["n_chains"] is None)
     numbers = (sweeps["n_sweeps"], sweeps["burn_in"], sweeps["thin"])
     return _fixed_schedule(*numbers, keep_parameters, n_chains)
 

@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -110,7 +111,7 @@ class Fit(RunSettings):
             runner.run(runs)
         stopped = self._stop_reason(runner, runs)
         notes = [*self._notes(runs), *self._convergence_notes(runs, runner, stopped)]
-        states = [run.state for run in runs]
+        states = [run.state for run in runs if run.has_started]
         del observations, make_backend, runner  # as large as the corpus, and no longer needed
         if not isinstance(corpus, SampledCorpus):
             return FitResult(self._posterior(corpus, runs, notes), states, stopped)
@@ -225,11 +226,11 @@ class Fit(RunSettings):
                 runs.append(saved[chain])
             elif chain < len(states):
                 state = states[chain]
-                runs.append(ChainRun(chain, state, first_sweep=state.sweep))
+                runs.append(ChainRun.of_state(chain, state, state.sweep))
             else:
                 arguments = (observations, self.priors, self.seed, chain, self.init)
-                state = SAMPLERS[self.sampler].start(*arguments, bounds=self.bounds)
-                runs.append(ChainRun(chain, state))
+                start = SAMPLERS[self.sampler].start
+                runs.append(ChainRun(chain, partial(start, *arguments, bounds=self.bounds)))
         return runs
 
     def _posterior(self, corpus: Corpus, runs: list[ChainRun], notes: list[str]) -> Posterior:
@@ -291,7 +292,7 @@ class Fit(RunSettings):
             if run.sweeps_done < expected
         ]
         if self.sampler == "blocked":
-            notes += [_truncation(run) for run in runs]
+            notes += [_truncation(run) for run in runs if run.has_started]
         return notes
 
 

@@ -45,6 +45,7 @@ def copy_to_host(array):
     if SIMULATED or not array.size:
         return array.copy_to_host()
     host = np.empty(array.shape, array.dtype)
+    cuda.current_context()  # the first use of the GPU in a thread makes its context current
     cuda.cudadrv.driver.device_to_host(host, array, array.nbytes)
     return host
 
@@ -56,4 +57,5 @@ def fill_zeros(array):
     if SIMULATED:
         array.copy_to_device(np.zeros(array.shape, array.dtype))
     else:
+        cuda.current_context()
         cuda.cudadrv.driver.device_memset(array, 0, array.nbytes)

@@ -53,7 +53,7 @@ from mcsquared.samplers.steps.topic_division import (
 )
 from mcsquared.samplers.types import Sweep
 
-SWEEPS_BEFORE_MOVES = 30  # in which the initial topics, blends of others, separate
+SWEEPS_BEFORE_MOVES = 10  # in which the initial topics, blends of others, separate
 FIRST_SWEEPS, PERIOD = 100, 5  # moves in each of the first 100 sweeps, then in every fifth one
 SMALL_CORPUS = 20_000  # tokens; smaller corpora have moves in every sweep
 NO_TOKENS = np.zeros(0, np.uint8)
