@@ -1,6 +1,11 @@
 """The report in a browser: search, map, keys, lists, themes, printing."""
 
+import re
+
+import numpy as np
 import pytest
+
+import mcsquared as mc2
 
 TABS = ("overview", "map", "clusters", "topics", "groups", "diagnostics")
 
@@ -244,3 +249,33 @@ def test_unsettled_groups_are_counted_and_list_their_candidates(browser, pages, 
     browser.go("groups", 40)
     assert browser.texts(".unsettled") == []
     assert browser.overflow() <= 0
+
+
+@pytest.mark.parametrize("tab", ["clusters", "topics"])
+def test_typical_groups_show_the_beginning_of_their_texts(browser, pages, tab):
+    browser.open(pages["words"])
+    browser.run("location.hash = arguments[0]", f"#/{tab}/1")
+    browser.wait(lambda: browser.texts("article .excerpt"))
+    shown = browser.texts("article .excerpt")
+    assert 0 < len(shown) <= 5
+    assert all(re.fullmatch(r"Wört0, wört\d+ and wört3 of text \d+", text) for text in shown)
+    names = "return [...document.querySelectorAll('ol.plain')].flatMap((list) => list.csv())"
+    assert all(len(row) == 2 for row in browser.run(names))
+
+
+def test_values_as_frequent_as_overall_are_not_called_characteristic(browser, tmp_path):
+    """Every kind of group has all places equally often, and two marks of its own."""
+    kind = np.arange(128) // 8 % 4
+    words = [[f"word{3 * k + i % 3}" for i in range(12)] for k in kind]
+    places = [f"place{j % 8}" for j in range(128)]
+    marks = [f"mark{2 * k + j // 64}" for j, k in enumerate(kind)]
+    corpus = mc2.Corpus.from_tokens(words, {"place": places, "mark": marks})
+    model = mc2.MC2(n_sweeps=60, n_chains=1, random_state=0, progress=False).fit(corpus)
+    mc2.write_report(model, tmp_path / "page.html")
+    browser.open(tmp_path / "page.html")
+    browser.run("location.hash = '#/clusters/0'")
+    browser.wait(lambda: browser.texts("article .card"))
+    cards = [text for text in browser.texts("article .card") if "most characteristic" in text]
+    mark, place = sorted(cards)
+    assert 1 <= len(re.findall(r"mark\d", mark)) <= 2
+    assert "No value is clearly more frequent than overall." in place

@@ -1,6 +1,12 @@
 """Hierarchy, effects, names and texts in the browser; downloads."""
 
+from itertools import pairwise
+
+import numpy as np
 import pytest
+
+from mcsquared.corpus import Corpus
+from mcsquared.report.structure import _ranges_of_bins
 
 # Records downloads instead of saving files.
 CAPTURE = """
@@ -140,3 +146,16 @@ def test_bars_download_as_csv(page):
     [(name, text)] = saved(page)
     assert name == "topics.csv"
     assert text.splitlines()[0].startswith("name,value")
+
+
+def test_bins_of_whole_numbers_are_named_by_their_ranges():
+    years = Corpus.from_tokens([["a"]] * 80, {"year": np.arange(1940.0, 2020.0)}).contexts["year"]
+    names = _ranges_of_bins(years)
+    assert names[0].startswith("1940–19")
+    assert names[-1].endswith("–2019")
+    bounds = [tuple(map(int, name.split("–"))) for name in names]
+    assert all(low <= high < after for (low, high), (after, _) in pairwise(bounds))
+    grades = Corpus.from_tokens([["a"]] * 3, {"grade": [1, 2, 3]}).contexts["grade"]
+    assert _ranges_of_bins(grades) == ["1", "2", "3"]
+    halves = Corpus.from_tokens([["a"]] * 2, {"x": [0.5, 1.0]}).contexts["x"]
+    assert _ranges_of_bins(halves) is None

@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from mcsquared.arrays import Int64s
+from mcsquared.corpus import Column
 from mcsquared.errors import InputError
 from mcsquared.markup import shorten
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.draws import topic_similarity
 from mcsquared.posterior.effects import effects_of
-from mcsquared.posterior.prevalence import prevalence_of
+from mcsquared.posterior.prevalence import bin_of_values, prevalence_of
 from mcsquared.report.packing import as_numbers, pack
 
 _MAX_LEAVES = 400  # of a hierarchy
@@ -68,11 +69,12 @@ def prevalence_data(posterior: Posterior) -> list[dict[str, Any] | None]:
             continue
         rows = np.arange(len(prevalence.values))
         is_number = column.kind not in ("category", "boolean", "bag")
+        names = _ranges_of_bins(column) or prevalence.values
         if not is_number:
             rows = np.argsort(-prevalence.n_groups, kind="stable")[:_MAX_VALUES]
         data.append(
             {
-                "values": [shorten(prevalence.values[i], _MAX_VALUE_LENGTH) for i in rows],
+                "values": [shorten(names[i], _MAX_VALUE_LENGTH) for i in rows],
                 "points": pack(as_numbers(prevalence.values)) if is_number else None,
                 "groups": pack(prevalence.n_groups[rows]),
                 **{
@@ -82,6 +84,21 @@ def prevalence_data(posterior: Posterior) -> list[dict[str, Any] | None]:
             }
         )
     return data
+
+
+def _ranges_of_bins(column: Column) -> list[str] | None:
+    """Return the ranges of the bins of whole numbers, such as "1946–1956"; None for others."""
+    if column.kind not in ("number", "count"):
+        return None
+    values = np.asarray(column.observations(), np.float64)
+    if not len(values) or (values != np.round(values)).any():
+        return None
+    bins = bin_of_values(values)
+    low, high = np.full((2, bins.max() + 1), [[np.inf], [-np.inf]])
+    np.minimum.at(low, bins, values)
+    np.maximum.at(high, bins, values)
+    ranges = zip(low, high, strict=True)
+    return [f"{a:.0f}" if a == b else f"{a:.0f}–{b:.0f}" for a, b in ranges]
 
 
 def _effect_data(posterior: Posterior, name: str) -> dict[str, Any] | None:

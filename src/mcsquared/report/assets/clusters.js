@@ -126,7 +126,7 @@ function clusterDetail(k) {
         })))),
       contentOfCluster(k),
       contexts.map((context) => contextBlock(context, 'cluster', k, clusterColour(k))),
-      card('Typical groups', groups.groupShares ? 'Groups with high confidence and the topics of the cluster.' : 'Groups with the highest confidence, longest first.', h('ol', { class: 'plain' }, typical.map(([j, score]) => h('li', {}, groupRow(j, percent(score)))))),
+      card('Typical groups', groups.groupShares ? 'Groups with high confidence and the topics of the cluster.' : 'Groups with the highest confidence, longest first.', typicalList(typical)),
       card('Overlapping clusters', overlap.length ? 'Probability that a group of each shares a cluster with a group of this one.' : null,
         overlap.length ? bars(overlap.map(([other, share]) => ({ label: clusterLink(other), value: share, colour: clusterColour(other) })), { largest: 1 })
           : h('p', { class: 'note' }, k < clusters.nOverlap ? 'None.' : 'Not computed for small clusters.'))),

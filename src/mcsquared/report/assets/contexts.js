@@ -2,6 +2,9 @@
 
 const AXES = { cluster: 'by_cluster', topic: 'by_topic', type: 'by_cluster' };
 
+// A value is characteristic if it is clearly more frequent than overall.
+const MIN_LIFT = 1.1;
+
 function shortlistRows(context, of, id, byDistinctness) {
   const list = context[AXES[of]];
   const rows = [];
@@ -12,7 +15,7 @@ function shortlistRows(context, of, id, byDistinctness) {
     rows.push({ value, share, overall, gain: share * Math.log(Math.max(share, 1e-300) / Math.max(overall, 1e-300)) });
   }
   rows.sort(byDistinctness ? (a, b) => b.gain - a.gain : (a, b) => b.share - a.share);
-  return rows.filter((row) => !byDistinctness || row.gain > 0).slice(0, 10);
+  return rows.filter((row) => !byDistinctness || row.share > MIN_LIFT * row.overall).slice(0, 10);
 }
 
 // Values of the contexts of groups have pages.
@@ -30,7 +33,7 @@ function categoryBars(context, of, id, colour) {
       colour,
       title: `${percent(row.share)} in this ${of}, ${percent(row.overall)} overall`,
     })),
-    { empty: 'No value is more frequent than overall.' },
+    { empty: 'No value is clearly more frequent than overall.' },
   ));
   const many = context.categories.length > 5;
   show(many);

@@ -68,11 +68,21 @@ function virtualList({ rowHeight, label, row, open, current = null, className = 
   };
 }
 
+const N_EXCERPTS = 5; // of typical groups
+
 function groupRow(j, note) {
   return h('a', { class: 'group-row', href: address('groups', j) },
     dot(groups.cluster[j]),
     h('span', { class: 'grow' }, groupName(j)),
     note && h('span', { class: 'soft' }, note));
+}
+
+// Typical groups with their scores and, if the report contains texts, the beginning of each.
+function typicalList(found) {
+  const list = h('ol', { class: 'plain' }, found.map(([j, score], i) => h('li', {}, groupRow(j, percent(score)),
+    i < N_EXCERPTS && page.texts && page.texts[j] && h('p', { class: 'excerpt' }, page.texts[j].slice(0, 240)))));
+  list.csv = () => [['name', 'value'], ...found.map(([j, score]) => [groupName(j), percent(score)])];
+  return list;
 }
 
 // The confidence of a group, or that no cluster holds it.

@@ -104,7 +104,7 @@ function topicDetail(m) {
       })))),
       contexts.map((context) => contextBlock(context, 'topic', m, 'var(--accent)')),
       card('Typical groups', groups.groupShares ? 'Groups with the largest share of the topic.' : 'Groups in the clusters with the largest share of the topic.',
-        h('ol', { class: 'plain' }, topics.typical[m].map(([j, score]) => h('li', {}, groupRow(j, percent(score))))))));
+        typicalList(topics.typical[m]))));
 }
 
 function topicsView(args) {
