@@ -126,6 +126,8 @@ def hint(categories: Sequence[str], n_observed: int) -> str:
         return f"strings such as {example!r:.30} may be numbers: write them as 1234.5"
     if all(_DAY_MONTH.fullmatch(text) for text in present):
         return "dates whose day and month are ambiguous: write them as 2014-06-21"
+    if all(_is_date(text) for text in present):
+        return "dates in several notations, some of them ambiguous: write them as 2014-06-21"
     for name, belongs in (("numbers", _is_number), ("dates", _is_date)):
         other = [text for text in present if not belongs(text)]
         if len(other) <= (1.0 - _MIN_SHARE) * len(present) and len(present) >= _MIN_DISTINCT:
@@ -134,6 +136,9 @@ def hint(categories: Sequence[str], n_observed: int) -> str:
         return "all values are distinct, which gives no information about clusters"
     if 2 * len(categories) > n_observed >= _MIN_DISTINCT:
         return "most values are distinct, which gives little information about clusters"
+    marks = [text for text in categories if text.lower() in _MISSING - {"none"}]
+    if marks and len(marks) < len(categories):
+        return f"{marks[0]!r} is a category of its own: leave the field empty if it means missing"
     return ""
 
 
