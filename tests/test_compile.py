@@ -14,6 +14,7 @@ FIT = """
 import math
 import os
 import sys
+from functools import partial
 import numpy as np
 from numba.core import event
 import mcsquared as mc2
@@ -30,6 +31,12 @@ with event.install_recorder("numba:compile") as recorder:
             for used in (model, mc2.MC2.load(path)):
                 for method in ("predict", "transform", "perplexity", "score"):
                     getattr(used, method)(content)
+    units = letters.with_contexts({"unit": list("abcd" * 5)}).with_levels("unit")
+    mc2.MC2(progress=False, **settings).fit(units)
+    del settings["thin"], settings["n_jobs"]
+    mc2.baselines.MGCTM(2, 2, 2, **settings).fit(letters).predict(letters)
+    for model in (mc2.baselines.HDP, partial(mc2.baselines.NPTOT, "position")):
+        model(progress=False, **settings).fit(letters).transform(letters)
 print(sorted({entry.data["dispatcher"].py_func.__name__ for _, entry in recorder.buffer}))
 """
 

@@ -1,7 +1,8 @@
 """Compile every kernel before the first fit: ``python -m mcsquared.compile``.
 
 Numba compiles a kernel when it is first used and caches the result next to the source. Compiling
-all kernels takes about ninety seconds, once; for a container image, run it during the build.
+all kernels takes about two and a half minutes, once. For a container image, run it during the
+build.
 """
 
 import math
@@ -9,15 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from mcsquared.baselines import HDP, MGCTM, NPTOT
 from mcsquared.corpus import Corpus
 from mcsquared.estimator import MC2
+from mcsquared.kernels.cpu.packing import pack_counts, unpack_counts
 from mcsquared.model.parameters import LAM
+from mcsquared.samplers.steps.slots import TOPIC_SLOTS
 from mcsquared.samplers.steps.topic_moves import SWEEPS_BEFORE_MOVES
-
-# Some kernels are compiled for each number of topic slots (rows reserved for topics, occupied or
-# not). Besides that of the smallest models, these numbers are the most frequent; others are
-# compiled when they are needed.
-MORE_SLOTS = (64, 112)
 
 
 def compile_kernels() -> None:
@@ -33,10 +32,26 @@ def compile_kernels() -> None:
         for name in corpus.contexts:
             _model(effects=[name]).fit(corpus).predict_context(corpus, name)
         _model(lam=math.inf, sampler="collapsed").fit(corpus)
+        units = corpus.with_contexts({"unit": list("aabb")}).with_levels("unit")
+        for lam in (LAM.default, math.inf):
+            _model(lam=lam).fit(units)
     _model(n_sweeps=SWEEPS_BEFORE_MOVES + 40).fit(words)  # enough sweeps for a topic to be split
-    for n_slots in MORE_SLOTS:
+    # Some kernels are compiled for each number of topic slots: rows for topics, occupied
+    # or not. The largest number is rare.
+    for n_slots in TOPIC_SLOTS[1:-1]:
         for lam in (LAM.default, math.inf):
             _model(eta=50.0, max_topics=n_slots, lam=lam).fit(words)
+    _compile_baselines(words)
+    for dtype in (np.int32, np.int64):  # what workers of a cluster send
+        counts = np.arange(9, dtype=dtype)
+        unpack_counts(*pack_counts(counts), 0, np.zeros_like(counts))
+
+
+def _compile_baselines(words: Corpus) -> None:
+    short: dict[str, Any] = {"n_sweeps": 12, "burn_in": 2, "random_state": 0}
+    for model in (HDP(progress=False, **short), NPTOT("year", progress=False, **short)):
+        model.fit(words).transform(words)
+    MGCTM(2, 2, 2, **short).fit(words).predict(words)
 
 
 def _model(**parameters: Any) -> MC2:
