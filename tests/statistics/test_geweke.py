@@ -160,7 +160,12 @@ def test_the_joint_test_notices_customers_in_place_of_tables(monkeypatch):
 
 def test_the_joint_test_notices_a_concentration_drawn_without_the_sizes_of_clusters(monkeypatch):
     """A negative control of the learned concentration."""
-    monkeypatch.setattr(context_priors, "sum_log_rising_factorials", lambda *_: 0.0)
+    right = context_priors.resample_given_base
+
+    def without_sizes(current, prior, base, count, totals, *more):
+        return right(current, prior, base, count, np.zeros_like(totals), *more)
+
+    monkeypatch.setattr(context_priors, "resample_given_base", without_sizes)
     design = learning("gamma", "λ resampled")
     z = scores(forward_draws(design, 2000, seed=1), chain_draws(design, 1000, 2, BLOCKED))
     assert abs(z[names(design).index("log g")]) > 10
