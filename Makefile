@@ -8,7 +8,7 @@ DEMO_READY := $(VENV)/.demo-ready
 DOCS_READY := $(VENV)/.docs-ready
 WORKERS ?= 2
 CHECKED := src tests .ci $(wildcard benchmarks docs/*.py examples experiments)
-PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 .PHONY: help setup locked lock image demo test coverage golden lint format docs notebooks install calibrate fuzz bench reproduce fresh clean
 

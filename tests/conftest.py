@@ -42,11 +42,29 @@ def all_threads(monkeypatch):
     monkeypatch.setattr("mcsquared.samplers.threads.THREAD_COST", NO_THREAD_COST)
 
 
-@pytest.fixture
-def short_launches(monkeypatch):
-    """Fewer calls of each worker or passes over the shards in every sweep."""
-    monkeypatch.setattr("mcsquared.samplers.steps.split_merge.MAX_SCANS", 2)
-    monkeypatch.setattr("mcsquared.samplers.steps.split_merge.NEWTON_STEPS", 1)
+SHORT = {
+    "mcsquared.samplers.steps.split_merge.FIRST_SWEEPS": 2,  # then every fifth one
+    "mcsquared.samplers.steps.topic_moves.FIRST_SWEEPS": 2,
+    "mcsquared.samplers.steps.split_merge.MAX_SCANS": 2,
+    "mcsquared.samplers.steps.split_merge.NEWTON_STEPS": 1,
+    "mcsquared.samplers.hdp.MAX_HDP_SWEEPS": 5,
+    "mcsquared.samplers.init.starts.MIN_SWEEPS_WITHOUT_CLUSTERS": 5,
+    "mcsquared.evaluation.stacking.MIN_DRAWS_PER_CHAIN": 1,
+    "mcsquared.evaluation.stacking.MAX_GROUPS": 30,
+}
+
+
+@pytest.fixture(scope="module")
+def short_fits():
+    """Shorter starts and comparisons of chains, fewer and shorter splits and merges.
+
+    For tests of what surrounds the sweeps: files, workers, signals, stages. One fit is compared
+    with another there, and its quality does not matter.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in SHORT.items():
+            patch.setattr(name, value)
+        yield
 
 
 def pytest_configure(config):

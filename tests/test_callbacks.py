@@ -9,6 +9,8 @@ import mcsquared as mc2
 from mcsquared.callbacks import STOP_CHAIN, StopWhenFlat
 from mcsquared.chain import SweepInfo
 
+pytestmark = pytest.mark.usefixtures("short_fits")
+
 BURN_IN, THIN = 20, 5
 SWEEP = SweepInfo(
     chain=0,

@@ -20,6 +20,8 @@ from mcsquared.samplers.sweep import SAMPLERS
 from mcsquared.schedule import Schedule
 from mcsquared.storage import pack_posterior
 
+pytestmark = pytest.mark.usefixtures("short_fits")
+
 TRACE = ["sweep", "chain", "kept", "n_clusters", "n_topics", "log_joint"]
 TRACE += ["alpha", "v", "eta", "lam", "seconds"]
 

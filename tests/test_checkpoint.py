@@ -25,6 +25,8 @@ from mcsquared.storage import read_file, write_file
 from tests.forgery import forged_array
 from tests.test_chain import assert_same_draws
 
+pytestmark = pytest.mark.usefixtures("short_fits")
+
 
 def make_corpus(kind):
     rng = np.random.default_rng(5)

@@ -34,7 +34,7 @@ SCHEDULE |= {"random_state": 3, "progress": False}
 
 
 @pytest.fixture(autouse=True)
-def chain_as_tree(monkeypatch, short_launches):
+def chain_as_tree(monkeypatch, short_fits):
     """A chain of workers as the tree, frequent checks."""
     monkeypatch.setattr(backend, "FAN_OUT", 1)
     monkeypatch.setattr(backend, "SECONDS_BETWEEN_CHECKS", 0.5)

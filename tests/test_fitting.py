@@ -12,6 +12,8 @@ from mcsquared.errors import InputError
 from mcsquared.fitting.checks import BYTES_PER_TOKEN, check_memory, check_sampler
 from tests.test_chain import assert_same_draws
 
+pytestmark = pytest.mark.usefixtures("short_fits")
+
 
 class Own(mc2.Gaussian):
     """A family without a kernel."""

@@ -20,7 +20,7 @@ from tests.samplers.test_python_families import DrawnVisits
 from tests.test_chain import assert_same_draws
 
 pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.usefixtures("short_launches")
+pytestmark = pytest.mark.usefixtures("short_fits")
 
 N_GROUPS = 240
 SCHEDULE = {"n_sweeps": 12, "burn_in": 4, "thin": 2, "random_state": 3, "progress": False}
@@ -57,6 +57,8 @@ def on_disk(monkeypatch):
     monkeypatch.setattr(disk, "bytes_of", lambda source: 10**18)
     monkeypatch.setattr(disk, "shards_for", lambda observations: 5)
     monkeypatch.setattr(disk, "max_in_memory", lambda source: disk.MAX_SAMPLED)
+    # Topics are split and merged in memory alone.
+    monkeypatch.setattr("mcsquared.samplers.steps.topic_moves.SWEEPS_BEFORE_MOVES", 10**6)
     return monkeypatch
 
 

@@ -12,7 +12,7 @@ from mcsquared.fitting import disk
 from tests.test_chain import assert_same_draws
 
 pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.usefixtures("short_launches")
+pytestmark = pytest.mark.usefixtures("short_fits")
 
 N_GROUPS = 150
 SCHEDULE = {"n_sweeps": 8, "burn_in": 4, "thin": 2, "random_state": 3, "progress": False}

@@ -12,6 +12,8 @@ from tests.test_chain import assert_same_draws
 from tests.test_checkpoint import at_every_sweep as at_every_sweep
 from tests.test_checkpoint import make_corpus, make_model
 
+pytestmark = pytest.mark.usefixtures("short_fits")
+
 
 def test_a_full_disk_gives_a_warning_and_the_next_write_is_tried_again(
     tmp_path, at_every_sweep, monkeypatch

@@ -6,6 +6,8 @@ import pytest
 from mcsquared import MC2
 from tests.cli.commands import fit_command, invoke, papers, rejected
 
+pytestmark = pytest.mark.usefixtures("short_fits")
+
 JOURNALS = pd.DataFrame(
     {
         "journal": [f"J{i}" for i in range(6)],

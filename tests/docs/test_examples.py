@@ -1,7 +1,11 @@
 """Every public name has an example in its docstring, and the examples are true."""
 
 import doctest
+import email
+import importlib
 import inspect
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +24,10 @@ def _apart(monkeypatch, tmp_path):
     monkeypatch.setenv("MPLBACKEND", "Agg")
     monkeypatch.delenv("MCSQUARED_DATA", raising=False)
     monkeypatch.setattr(registry, "_FAMILIES", dict(registry._FAMILIES))
+    # One package serves as the standard library, which takes seconds to read.
+    library = importlib.import_module("mcsquared.datasets.standard_library")
+    paths = SimpleNamespace(get_paths=lambda: {"stdlib": Path(email.__file__).parent})
+    monkeypatch.setattr(library, "sysconfig", paths)
     yield
     from matplotlib import pyplot
 

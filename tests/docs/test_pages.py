@@ -19,11 +19,11 @@ def a_tenth_of_the_sweeps(code):
     return re.sub(r"(\b(?:n_sweeps|burn_in)=|--(?:sweeps|burn-in) )(\d+)0\b", r"\1\2", code)
 
 
+@pytest.mark.usefixtures("short_fits")
 @pytest.mark.parametrize("page", PAGES)
 def test_code_of_the_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
-    monkeypatch.setattr("mcsquared.samplers.hdp.MAX_HDP_SWEEPS", 5)
     monkeypatch.setattr("mcsquared.schedule.FIRST_STAGE", 8)
     monkeypatch.setattr("mcsquared.fitting.checks.MAX_SWEEPS", 16)
     names = {"__name__": "__main__"}

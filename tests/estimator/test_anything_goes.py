@@ -11,6 +11,8 @@ import mcsquared as mc2
 from mcsquared.errors import InputError, ModelFileError
 from tests.estimator.strategies import SILLY, SILLY_CONTENTS, SILLY_CONTEXTS, problems
 
+pytestmark = pytest.mark.usefixtures("short_fits")
+
 often = settings(
     max_examples=200,
     deadline=None,

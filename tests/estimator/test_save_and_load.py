@@ -25,6 +25,8 @@ from tests.estimator.test_user_family import Visits
 from tests.forgery import forged_array
 from tests.test_chain import assert_same_draws
 
+pytestmark = pytest.mark.usefixtures("short_fits")
+
 
 @pytest.fixture(scope="module")
 def fitted():

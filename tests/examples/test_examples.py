@@ -1,9 +1,8 @@
 """Every example runs without data, writes a figure and a report, and is in the gallery."""
 
 import ast
-import os
 import re
-import subprocess
+import runpy
 import sys
 from pathlib import Path
 
@@ -19,20 +18,20 @@ LARGEST = 200_000  # bytes of a committed figure
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_example_runs_without_data_and_writes_a_figure_and_a_report(name, tmp_path):
+@pytest.mark.usefixtures("short_fits")
+def test_example_runs_without_data_and_writes_a_figure_and_a_report(
+    name, tmp_path, monkeypatch, capsys
+):
     plt = pytest.importorskip("matplotlib.pyplot")
-    environment = {key: value for key, value in os.environ.items() if key != "MCSQUARED_DATA"}
-    ran = subprocess.run(
-        [sys.executable, ROOT / "examples" / f"{name}.py", "drawn.png", "12"],
-        cwd=tmp_path,
-        env=environment | {"MPLBACKEND": "Agg"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert ran.returncode == 0, ran.stderr
-    assert ("simulated data" in ran.stdout) == (name != "letters")
-    assert "drawn.png" in ran.stdout
+    plt.switch_backend("Agg")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MCSQUARED_DATA", raising=False)
+    monkeypatch.setattr(sys, "argv", [f"{name}.py", "drawn.png", "12"])
+    runpy.run_path(str(ROOT / "examples" / f"{name}.py"), run_name="__main__")
+    plt.close("all")
+    said = capsys.readouterr().out
+    assert ("simulated data" in said) == (name != "letters")
+    assert "drawn.png" in said
     picture = plt.imread(tmp_path / "drawn.png")[:, :, :3]
     assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 50, "the figure is nearly empty"
     page = (tmp_path / "drawn.html").read_text(encoding="utf-8")

@@ -104,7 +104,8 @@ def test_long_chains_with_effects_draw_from_the_exact_posterior(name, calibratio
 
 
 def test_splits_and_merges_with_effects_draw_from_the_exact_posterior(monkeypatch):
-    monkeypatch.setattr(split_merge, "PERIOD", 1)
+    for name, value in (("PERIOD", 1), ("MAX_SCANS", 2), ("NEWTON_STEPS", 1)):
+        monkeypatch.setattr(split_merge, name, value)
     found, _ = compare_twice(TINY["two effects"](), 2500, BLOCKED)
     assert is_exact(found, allowance=0.01, n_errors=4), found
 

@@ -17,6 +17,8 @@ from mcsquared.samplers.types import Key
 from tests.oracles.counts import differences, recount
 from tests.samplers.test_python_families import DrawnVisits, python_content, python_contexts
 
+pytestmark = pytest.mark.usefixtures("short_fits")
+
 N_GROUPS = 90
 LAMS = {"shared": math.inf, "fixed": 2.0, "resampled": Gamma(1, 0.1)}
 
