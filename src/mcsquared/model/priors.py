@@ -103,6 +103,8 @@ class Priors:
     array([1990., 2000.])
     >>> priors.has_learned_contexts, priors.n_categories, priors.category_columns
     (False, 0, {})
+    >>> priors.background_columns
+    {}
     >>> priors.context_given("year", shapes=None) == priors.contexts["year"]
     True
     >>> mc2.Priors.from_dict(priors.to_dict()) == priors
