@@ -8,6 +8,7 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 from mcsquared.kernels.cpu.contexts import (
+    Background,
     BagContexts,
     ContextParameters,
     DenseContexts,
@@ -126,6 +127,7 @@ class Contexts:
             natural=rng.normal(size=(5, n_clusters)),
             log_categories=rng.normal(size=(7, n_clusters)).astype(F),
             python_scores=rng.normal(size=(N_GROUPS, n_clusters)),
+            background=Background(np.array([[0.0, -np.inf]] * 2), np.zeros(5)),
         )
 
     @property

@@ -16,6 +16,7 @@ from mcsquared.model.priors import Priors
 from mcsquared.observations import PythonObservations
 from mcsquared.samplers.content import python_families
 from mcsquared.samplers.steps.split_merge import split_and_merge_clusters
+from mcsquared.samplers.steps.topic_moves import move_topics
 from mcsquared.samplers.sweep import BLOCKED
 from mcsquared.samplers.threads import ThreadPool
 from mcsquared.state import Bounds
@@ -173,8 +174,9 @@ def test_a_built_in_family_without_its_kernel_draws_the_same(base, content, cont
         chosen = {name: family if given == "family" else given for name, given in contexts.items()}
         return case_with(family if content == "family" else content, chosen, base, lam=lam)
 
-    # Splits score contexts by mean parameters in kernels, by the predictive density in Python.
-    sampler = BLOCKED.without(split_and_merge_clusters)
+    # Splits score contexts by mean parameters in kernels, by the predictive density in Python, and
+    # topics are moved by kernels only.
+    sampler = BLOCKED.without(split_and_merge_clusters).without(move_topics)
     compiled, python = case(Poisson(1.5, 0.4)), case(SamePoisson(1.5, 0.4))
     for seed in (2, 14):
         expected = labels_of(compiled, 20, seed=seed, sampler=sampler)

@@ -147,6 +147,6 @@ def chain_draws(design, n, seed, sampler):
         observations = replace(design.replaced(observations, data), levels=(units,))
         recount(state, topics, observations)
         above = Above(level.alpha, level.v, level.type_of_unit.tolist(), gdp)
-        found = statistics(labels_of(state, topics), data, above, design.priors)
+        found = statistics(labels_of(state, topics, observations), data, above, design.priors)
         rows.append(list(found.values()))
     return rows
