@@ -75,10 +75,10 @@ def groups_with(bags: BagContexts, is_unique: NDArray[np.bool_]) -> Int64s:
 
 def apply(
     observations: Observations, labels: Labels, moves: Moves, threads: ThreadPool
-) -> tuple[Labels, None]:
-    """Set the clusters of the groups that have moved."""
+) -> tuple[Labels, int]:
+    """Set the clusters of the groups that have moved; return their number."""
     clusters = labels.cluster_of_group.copy()
     bounds = observations.first_group + np.array([0, len(clusters)])
     first, last = np.searchsorted(moves.groups, bounds)
     clusters[moves.groups[first:last] - observations.first_group] = moves.clusters[first:last]
-    return labels._replace(cluster_of_group=clusters), None
+    return labels._replace(cluster_of_group=clusters), int(last - first)
