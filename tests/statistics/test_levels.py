@@ -1,6 +1,7 @@
 """With levels above groups, the blocked sampler draws from the exact posterior."""
 
 from dataclasses import replace
+from functools import partial
 from math import inf
 
 import numpy as np
@@ -17,7 +18,7 @@ from mcsquared.samplers.sweep import BLOCKED
 from tests.statistics.joint_chain import scores
 from tests.statistics.leveled import compare_tree
 from tests.statistics.leveled_joint import LeveledDesign, chain_draws, forward_draws, names
-from tests.statistics.test_ranks import ks_p_values, p_values
+from tests.statistics.test_ranks import for_each_corpus, ks_p_values, p_values
 from tests.statistics.tiny import Tiny
 
 YEAR = Gaussian(mean=0.0, strength=0.5, shape=1.5, rate=1.0)
@@ -232,30 +233,28 @@ def values_of(state):
     return [*concentrations, state.n_clusters, state.n_topics, level.alpha, level.v, n_types]
 
 
-def ranks_of_truth(design, n_corpora, n_draws, burn_in, thin, seed):
-    """Rank of the truth among its draws, ties at random: (n_corpora, n_quantities)."""
-    rng = np.random.default_rng(seed)
-    found = np.empty((n_corpora, len(RANKED)), int)
-    for r in range(n_corpora):
-        labels, data, above = design.draw(rng)
-        observations, own = design.leveled(data, above.gdp), 1000 * seed + r
-        state = BLOCKED.start(observations, design.priors, own, 0, "random", 2, 2)
-        drawn = []
-        for t in range(1, burn_in + thin * n_draws + 1):
-            BLOCKED.sweep(state, observations, design.priors, own, 0)
-            if t > burn_in and (t - burn_in) % thin == 0:
-                drawn.append(values_of(state))
-        truth, drawn = truth_of(labels, above), np.array(drawn, float)
-        ties = (drawn == truth).sum(axis=0)
-        found[r] = (drawn < truth).sum(axis=0) + rng.integers(0, ties + 1)
-    return found
+def rank(design, number, n_draws, burn_in, thin, seed):
+    """Draw a corpus and return the ranks of the truth among its draws, ties at random."""
+    rng = np.random.default_rng([seed, number])
+    labels, data, above = design.draw(rng)
+    observations, own = design.leveled(data, above.gdp), 1000 * seed + number
+    state = BLOCKED.start(observations, design.priors, own, 0, "random", 2, 2)
+    drawn = []
+    for t in range(1, burn_in + thin * n_draws + 1):
+        BLOCKED.sweep(state, observations, design.priors, own, 0)
+        if t > burn_in and (t - burn_in) % thin == 0:
+            drawn.append(values_of(state))
+    truth, drawn = truth_of(labels, above), np.array(drawn, float)
+    ties = (drawn == truth).sum(axis=0)
+    return (drawn < truth).sum(axis=0) + rng.integers(0, ties + 1)
 
 
 @pytest.mark.calibrate
 def test_ranks_of_the_truth_are_uniform_with_a_level(calibration):
     """A context is missing in a group and in a unit."""
     design, n_draws = LeveledDesign(LAMS["λ resampled"]), 9
-    found = ranks_of_truth(design, 200, n_draws, burn_in=60, thin=24, seed=2)
+    one = partial(rank, design, n_draws=n_draws, burn_in=60, thin=24, seed=2)
+    found = for_each_corpus(one, 200)
     chi_square, ks = p_values(found, n_draws), ks_p_values(found, n_draws)
     each = ", ".join(f"{q} {p:.2f}" for q, p in zip(RANKED, chi_square, strict=True))
     calibration(

@@ -99,6 +99,11 @@ def ranks(design, n_corpora, n_draws, burn_in, thin, seed, sampler=COLLAPSED):
     one = partial(
         rank, design, n_draws=n_draws, burn_in=burn_in, thin=thin, seed=seed, sampler=sampler
     )
+    return for_each_corpus(one, n_corpora)
+
+
+def for_each_corpus(one, n_corpora):
+    """Apply ``one`` to the number of each corpus, in ``CALIBRATION_PROCESSES`` processes."""
     if N_PROCESSES == 1:
         return np.array([one(number) for number in range(n_corpora)])
     with ProcessPoolExecutor(N_PROCESSES, multiprocessing.get_context("fork")) as pool:
