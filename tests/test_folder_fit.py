@@ -57,8 +57,7 @@ def on_disk(monkeypatch):
     monkeypatch.setattr(disk, "bytes_of", lambda source: 10**18)
     monkeypatch.setattr(disk, "shards_for", lambda observations: 5)
     monkeypatch.setattr(disk, "max_in_memory", lambda source: disk.MAX_SAMPLED)
-    # Topics are split and merged in memory alone.
-    monkeypatch.setattr("mcsquared.samplers.steps.topic_moves.SWEEPS_BEFORE_MOVES", 10**6)
+    monkeypatch.setattr("mcsquared.samplers.steps.topic_moves.SWEEPS_BEFORE_MOVES", 4)
     return monkeypatch
 
 

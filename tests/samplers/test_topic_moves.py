@@ -160,8 +160,8 @@ def test_moves_do_not_depend_on_shards(data):
     np.testing.assert_array_equal(state.tables_in_cluster, whole.tables_in_cluster)
 
 
-def test_backends_that_cannot_collect_labels_skip_the_moves(data, monkeypatch):
-    monkeypatch.setattr(LocalBackend, "collects_labels", False)
+def test_backends_that_do_not_move_topics_skip_the_step(data, monkeypatch):
+    monkeypatch.setattr(LocalBackend, "moves_topics", False)
     without = sweep(data, sampler=BLOCKED.without(move_topics))
     np.testing.assert_array_equal(sweep(data).topic_of_token, without.topic_of_token)
 

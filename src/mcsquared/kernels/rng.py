@@ -65,6 +65,7 @@ class Step(IntEnum):
     UNIQUE_MOVES = 49
     BACKGROUND = 50
     OUTLIERS = 51
+    TOPIC_SEEDS = 52
 
 
 @njit(cache=True, inline="always")

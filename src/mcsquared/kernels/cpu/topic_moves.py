@@ -13,17 +13,19 @@ import numpy as np
 from numba import int64
 
 from mcsquared.kernels.caching import njit
-from mcsquared.kernels.cpu.special import crt, log_rising_factorial
+from mcsquared.kernels.cpu.special import add_log, crt, log_rising_factorial
+from mcsquared.kernels.cpu.split_merge import table_moments
 from mcsquared.kernels.rng import Step, uniform_of
 
-FIXED_POINT = 2.0**20  # scale of floats that are summed as integers, in any order
+FIXED_POINT = 2.0**24  # scale of floats that are summed as integers, in any order
 NEGLIGIBLE = 1e-18  # states of the filter with a smaller probability are dropped
 NORMALISE_EVERY = 8  # tokens, so that weights do not underflow
 SPLIT_TOKENS, SPLIT_TABLES = int(Step.SPLIT_TOKENS), int(Step.SPLIT_TABLES)
+TOPIC_SEEDS = int(Step.TOPIC_SEEDS)
 
 
 class TopicTokens(NamedTuple):
-    """The tokens of a topic, by group."""
+    """The tokens of a topic, by group. Tokens and groups are numbered as in the whole corpus."""
 
     token: np.ndarray  # int64 (n_tokens,): ascending
     column: np.ndarray  # int32 (n_tokens,): column of ``likelihood``
@@ -48,6 +50,23 @@ def find_cells(token, group_start):
     return start[: cell + 1].copy(), group[:cell].copy()
 
 
+@njit(cache=True, nogil=True, error_model="numpy")
+def choose_cell(tokens, key, attempt):
+    """Choose a cell in proportion to its tokens; return it, -1 for none, and a time.
+
+    Every cell has an exponential time with its number of tokens as rate, and the smallest is that
+    of the chosen cell: of the cells chosen from several shards, the one with the smallest time is
+    chosen in proportion to its tokens as well.
+    """
+    chosen, earliest = -1, math.inf
+    for c in range(tokens.group.size):
+        u = uniform_of(key, TOPIC_SEEDS, tokens.group[c], attempt)
+        time = -math.log(u) / (tokens.start[c + 1] - tokens.start[c])
+        if time < earliest:
+            chosen, earliest = c, time
+    return chosen, earliest
+
+
 @njit(cache=True, error_model="numpy")
 def expected_tables(n, a):
     """Return the approximate mean number of tables of ``n`` customers; n may be fractional."""
@@ -55,7 +74,7 @@ def expected_tables(n, a):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def refine_shares(first, last, tokens, likelihood, base, share, tables):
+def refine_shares(first, last, tokens, likelihood, base, share, tables, words):
     """Update the share of each token in the first of two topics; return how much they changed.
 
         share_i  ∝  (base_a + Σ_{i' ≠ i in cell} share_i') p_a(w_i),  and likewise for b
@@ -69,6 +88,8 @@ def refine_shares(first, last, tokens, likelihood, base, share, tables):
         Updated.
     tables : int64 (2, cluster slots)
         Expected numbers of tables are added, in fixed point; the result is in fixed point, too.
+    words : int64 (n_columns,), or empty
+        Shares are added by column, in fixed point.
     """
     changed = 0
     for c in range(first, last):
@@ -86,6 +107,8 @@ def refine_shares(first, last, tokens, likelihood, base, share, tables):
             change += abs(new - share[i])
             in_a = others + new
             share[i] = new
+            if words.size:
+                words[w] += int64(new * FIXED_POINT)
         changed += int64(change * FIXED_POINT)
         in_a = min(in_a, float(end - begin))
         tables[0, k] += int64(expected_tables(in_a, a) * FIXED_POINT)
@@ -183,10 +206,81 @@ def divide_tokens(first, last, tokens, likelihood, base, segment, draw, key, tri
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def score_division(tokens, likelihood, in_b, log_sums):
+    """Return Σ_c log_sums[c] − Σ_i log p(w_i) of the sides, in fixed point, and excluded tokens.
+
+    The likelihood of an excluded token is 0 on its side.
+    """
+    total, n_excluded = 0, 0
+    for c in range(tokens.group.size):
+        value, product = 0.0, 1.0
+        for i in range(tokens.start[c], tokens.start[c + 1]):
+            factor = likelihood[in_b[i], tokens.column[i]]
+            if factor > 0.0:
+                value, product = add_log(value, product, factor)
+            else:
+                n_excluded += 1
+        total += round((log_sums[c] - value - math.log(product)) * FIXED_POINT)
+    return total, n_excluded
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_sides_of_words(tokens, share, key, trial, in_b):
+    """Draw the side of every token, the second with the probability ``share`` of its word."""
+    for i in range(in_b.size):
+        u = uniform_of(key, SPLIT_TOKENS, tokens.token[i], 2 * trial)
+        in_b[i] = u < share[tokens.column[i]]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def count_words_in_b(tokens, in_b, words):
+    """Add the tokens of the second topic by word: ``words`` int64 (n_words,)."""
+    for i in range(in_b.size):
+        words[tokens.column[i]] += in_b[i]
+
+
+@njit(cache=True, error_model="numpy")
+def sides_of_cell(tokens, in_b, c):
+    """Return the numbers of tokens of a cell in the first and in the second topic."""
+    begin, end, in_second = tokens.start[c], tokens.start[c + 1], 0
+    for i in range(begin, end):
+        in_second += in_b[i]
+    return end - begin - in_second, in_second
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_expected_tables(tokens, in_b, base, tables):
+    """Add the expected tables of both topics by cluster, in fixed point: int64 (2, clusters)."""
+    for c in range(tokens.group.size):
+        k, counts = tokens.cluster[c], sides_of_cell(tokens, in_b, c)
+        for side in range(2):
+            if counts[side] > 0:
+                mean = min(table_moments(counts[side], base[side, k])[0], float(counts[side]))
+                tables[side, k] += round(mean * FIXED_POINT)
+
+
+@njit(cache=True, error_model="numpy")
+def log_ratio_of_cell(a, b, in_a, in_b):
+    """Return the log of B(a + in_a, b + in_b) / B(a, b), with B the beta function."""
+    each = log_rising_factorial(a, in_a) + log_rising_factorial(b, in_b)
+    return each - log_rising_factorial(a + b, in_a + in_b)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def score_sides(tokens, in_b, base):
+    """Return the log-probability of the sides under the urns of the cells, in fixed point."""
+    total = 0
+    for c in range(tokens.group.size):
+        k, (n_a, n_b) = tokens.cluster[c], sides_of_cell(tokens, in_b, c)
+        total += round(log_ratio_of_cell(base[0, k], base[1, k], n_a, n_b) * FIXED_POINT)
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def draw_cell_tables(tokens, in_b, base, split, key, trial, topics, tables):
     """Draw the tables of two topics after a split, or of the merged topic after a merge.
 
-    Return the change of Σ_j Σ_m ln Γ(λτ_km + n_jm) − ln Γ(λτ_km).
+    Return the change of Σ_j Σ_m ln Γ(λτ_km + n_jm) − ln Γ(λτ_km), in fixed point.
 
     Parameters
     ----------
@@ -195,21 +289,18 @@ def draw_cell_tables(tokens, in_b, base, split, key, trial, topics, tables):
     topics, tables : int32 (2, cluster slots)
         Output: tokens and tables of both topics; those of a merged topic in the first row.
     """
-    topics[:], tables[:], change = 0, 0, 0.0
+    topics[:], tables[:], change = 0, 0, 0
     for c in range(tokens.group.size):
-        k, counts = tokens.cluster[c], np.zeros(2, np.int64)
-        for i in range(tokens.start[c], tokens.start[c + 1]):
-            counts[in_b[i]] += 1
-        both = log_rising_factorial(base[0, k] + base[1, k], counts[0] + counts[1])
-        each = log_rising_factorial(base[0, k], counts[0])
-        each += log_rising_factorial(base[1, k], counts[1])
-        change += each - both if split else both - each
+        k, counts = tokens.cluster[c], sides_of_cell(tokens, in_b, c)
+        a, b = base[0, k], base[1, k]
+        ratio = log_ratio_of_cell(a, b, *counts)
+        change += round((ratio if split else -ratio) * FIXED_POINT)
         for side in range(2 if split else 1):
             n = counts[side] if split else counts[0] + counts[1]
-            a = base[side, k] if split else base[0, k] + base[1, k]
+            weight = base[side, k] if split else a + b
             index = (int64(2 * trial + side) << int64(32)) + tokens.group[c]
             topics[side, k] += n
-            tables[side, k] += crt(n, a, key[0], key[1], key[2], SPLIT_TABLES, index)
+            tables[side, k] += crt(n, weight, key[0], key[1], key[2], SPLIT_TABLES, index)
     return change
 
 

@@ -33,16 +33,14 @@ class Backend(ABC):
 
     Attributes
     ----------
-    collects_labels : bool
-        Whether `save_labels` collects the labels of all tokens and `load_labels` can load changed
-        ones in the middle of a sweep; otherwise moves of topics are skipped.
-    moves_clusters : bool
-        Whether clusters are split and merged, which `map_groups` must do at a bearable cost.
+    moves_topics, moves_clusters : bool
+        Whether topics and clusters are split and merged, which `map_groups` must do at a bearable
+        cost.
     draws_contexts_on_host : bool
         Whether `draw_globals` returns φ in host arrays.
     """
 
-    collects_labels = False
+    moves_topics = True
     moves_clusters = True
     draws_contexts_on_host = True
 
@@ -81,6 +79,12 @@ class Backend(ABC):
         """Count groups by parent and cluster: (n_units + 1, cluster slots)."""
         children: Int32s = self.sum_groups(count_by_unit, argument)["children"]
         return children
+
+    def save_counts(self, state: State) -> None:  # noqa: B027
+        """Write counts to a state, if the backend keeps counts."""
+
+    def load_topics(self, sweep: Sweep) -> None:  # noqa: B027
+        """Load counts and weights that changed with topics, if the backend keeps them."""
 
     def load_clusters(self, state: State) -> None:  # noqa: B027
         """Load counts that changed with the clusters of groups, if the backend keeps counts."""

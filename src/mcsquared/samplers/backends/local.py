@@ -24,7 +24,6 @@ from mcsquared.state import State
 class LocalBackend(Backend):
     """Groups in the memory of this process; the labels of the state are updated in place."""
 
-    collects_labels = True
     _labels: Labels
     _words: CountArray
 

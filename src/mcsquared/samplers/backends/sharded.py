@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mcsquared.errors import InputError
 from mcsquared.kernels.cpu.counts import count_cells
+from mcsquared.kernels.cpu.topic_moves import TopicTokens
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.observations.disk import DiskObservations
@@ -23,6 +24,7 @@ from mcsquared.samplers.backends.base import Backend
 from mcsquared.samplers.content.divisions import DividedLabels
 from mcsquared.samplers.content.groups import sweep_groups
 from mcsquared.samplers.content.python_families import integrated_families
+from mcsquared.samplers.content.topic_tokens import READ_LABELS_ONLY, MovedLabels
 from mcsquared.samplers.init.extend_start import StartExtension
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
 from mcsquared.samplers.types import (
@@ -96,7 +98,6 @@ class ShardedBackend(Backend):
         bounds = np.linspace(0, n_chunks, min(n_shards, n_chunks) + 1).round().astype(int)
         self.chunks = [(int(first), int(last)) for first, last in pairwise(bounds)]
         self.on_disk = isinstance(observations, DiskObservations)
-        self.collects_labels = not self.on_disk
         self._shards: dict[int, Observations] = {}
 
     @property
@@ -171,7 +172,9 @@ class ShardedBackend(Backend):
     def map_shards(self, function: GroupFunction, argument: Any) -> Iterator[Any]:
         """Apply a function to every shard; yield its results in shard order."""
         for number in range(self.n_shards):
-            shard, labels = self.shard(number), self.labels[number]
+            reads_groups = not self.on_disk or function not in READ_LABELS_ONLY
+            shard = self.shard(number) if reads_groups else self.observations
+            labels = self.labels[number]
             self.labels[number], result = function(shard, labels, argument, self.threads)
             yield result
 
@@ -204,6 +207,7 @@ class DiskLabels:
         self._folder = folder = observations.source.folder
         summary = observations.summary
         self._divided: set[int] = set()  # shards whose clusters are being split and merged
+        self._moved: set[int] = set()  # shards whose topics are
         self._files = label_paths(folder, chain)
         self._clusters, self._topics, self._draws = self._files.values()
         self._groups = [
@@ -227,9 +231,11 @@ class DiskLabels:
         }
         return files | {"sample": self._sample}
 
-    def __getitem__(self, number: int) -> Labels | DividedLabels:
+    def __getitem__(self, number: int) -> Labels | DividedLabels | MovedLabels:
         """Read the labels of a shard."""
         clusters = _read(self._clusters, CLUSTER_DTYPE, *self._groups[number])
+        if number in self._moved:
+            return MovedLabels(clusters, self._mapped_topics(number), *self._read_moved(number))
         if number not in self._divided:
             topics = _read(self._topics, TOPIC_DTYPE, *self._tokens[number])
             return Labels(clusters, topics)
@@ -237,8 +243,36 @@ class DiskLabels:
         # Topics do not change while clusters are split and merged, and are not read then.
         return DividedLabels(clusters, np.zeros(0, TOPIC_DTYPE), Entries(*arrays[:3]), arrays[3])
 
-    def __setitem__(self, number: int, labels: Labels | DividedLabels) -> None:
+    def _mapped_topics(self, number: int) -> NDArray[Any]:
+        """Return the topics of a shard, which are read only if they are used."""
+        first, last = self._tokens[number]
+        return _mapped(self._topics, TOPIC_DTYPE, last * TOPIC_DTYPE.itemsize)[first:last]
+
+    def _read_moved(self, number: int) -> tuple[Any, ...]:
+        """Read the tokens of the topics that are being moved."""
+        with np.load(self._folder / f"moved-{number}.npz") as arrays:
+            found = list(arrays.values())
+        n = len(TopicTokens._fields)
+        return TopicTokens(*found[:n]), *found[n:]
+
+    def _write_moved(self, number: int, labels: MovedLabels) -> None:
+        """Write the tokens of the topics that are being moved, and topics that have changed."""
+        has_changed = not isinstance(labels.topic_of_token, np.memmap)
+        if number in self._moved and has_changed:
+            _write(self._topics, labels.topic_of_token, TOPIC_DTYPE, self._tokens[number][0])
+        arrays = (*labels.tokens, *labels[3:])
+        np.savez(self._folder / f"moved-{number}.npz", *arrays)
+        self._moved.add(number)
+
+    def __setitem__(self, number: int, labels: Labels | DividedLabels | MovedLabels) -> None:
         """Write the labels of a shard."""
+        if isinstance(labels, MovedLabels):
+            self._write_moved(number, labels)
+            return
+        if number in self._moved:  # topics were written when they changed
+            self._moved.remove(number)
+            (self._folder / f"moved-{number}.npz").unlink()
+            return
         _write(self._clusters, labels.cluster_of_group, CLUSTER_DTYPE, self._groups[number][0])
         if isinstance(labels, DividedLabels):
             arrays = (*labels.rows, labels.sides)

@@ -32,30 +32,39 @@ where B is the beta function: the density of the sides in the groups, over that 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import betaln, digamma
+from scipy.special import betaln
 
-from mcsquared.arrays import Floats
-from mcsquared.kernels.cpu.topic_moves import FIXED_POINT, TopicTokens, divide_tokens, refine_shares
-from mcsquared.samplers.content.topic_tokens import TokenContent
+from mcsquared.arrays import Floats, Int64s
+from mcsquared.kernels.cpu.topic_moves import FIXED_POINT
+from mcsquared.samplers.content.topic_tokens import (
+    Refinement,
+    SeedCells,
+    TokenDivision,
+    divide_tokens_of_topic,
+    even_parameters,
+    parameters_of,
+    refine_division,
+    score_sides_of_tokens,
+    sum_tables_of_sides,
+)
+from mcsquared.samplers.threads import add_in_order
 from mcsquared.samplers.types import Sweep
 
 MAX_PASSES = 15
 TOLERANCE = 0.01  # mean change of a token's share at which a fit ends
 SEGMENT = 512  # tokens of a group that are divided jointly
-TOKEN_COST = 30.0  # nanoseconds to divide one token
 SMALLEST = 1e-280
 WORD_URN = 0.05  # c: the smaller it is, the more often all tokens of a word take the same side
 
 
 class Topic(NamedTuple):
-    """A topic, or two topics considered as one."""
+    """A topic, or two topics considered as one, whose tokens were found in all shards."""
 
-    tokens: TopicTokens
-    content: TokenContent
+    statistics: Floats  # of its tokens (n_stats,)
+    n_tokens: int
     log_weight: float  # log ε_m
     log_share: Floats  # log τ_km (cluster slots,)
 
@@ -63,51 +72,54 @@ class Topic(NamedTuple):
 class TopicLaunch(NamedTuple):
     """Parameters of the distribution from which a division is drawn."""
 
-    likelihood: Floats  # of words or vectors, given ψ* (2, n_columns)
+    parameters: Floats  # ψ*, see `parameters_of`
     tables: Floats  # O* (2, cluster slots)
     root: Floats  # T* (2,)
     segment: int  # tokens of a group that are divided jointly
 
 
 class TopicDivision(NamedTuple):
-    """A division of a topic."""
+    """The weights of a division of a topic."""
 
     log_root: Floats  # log u and log(1 − u) (2,)
     log_parts: Floats  # log r_k and log(1 − r_k) (2, cluster slots)
-    in_b: NDArray[np.uint8]  # 1 for the tokens of the second topic (n_tokens,)
 
 
-def flat_launch(n_columns: int, n_clusters: int) -> TopicLaunch:
+class TopicSides(NamedTuple):
+    """The content of two topics."""
+
+    statistics: Floats  # (2, n_stats)
+    n_tokens: Int64s  # (2,)
+
+
+def flat_launch(sweep: Sweep, n_clusters: int) -> TopicLaunch:
     """Return a launch that does not depend on the data."""
-    return TopicLaunch(np.ones((2, n_columns)), np.zeros((2, n_clusters)), np.ones(2), segment=1)
+    parameters = even_parameters(sweep.observations)
+    return TopicLaunch(parameters, np.zeros((2, n_clusters)), np.ones(2), segment=1)
 
 
-def fitted_launch(sweep: Sweep, topic: Topic, rng: np.random.Generator) -> TopicLaunch:
+def fitted_launch(sweep: Sweep, topic: Topic, seeds: SeedCells) -> TopicLaunch:
     """Fit two topics by mean field, from the tokens of two random groups."""
-    tokens, content, log_weight, log_share = topic
-    n_tokens, v_weight = len(tokens.token), sweep.state.v * math.exp(log_weight)
-    total = content.statistics(np.ones(n_tokens))
-    seeds = []
-    for _ in range(2):
-        cell = np.searchsorted(tokens.start, rng.integers(n_tokens), side="right") - 1
-        part = slice(tokens.start[cell], tokens.start[cell + 1])
-        size = part.stop - part.start
-        in_cell = content.statistics(np.ones(size), part)
-        seeds.append(in_cell + (0.5 * size + 1.0) / n_tokens * total)
-    likelihood = content.likelihood(np.stack(seeds))
-    share = (likelihood[0] / likelihood.sum(axis=0))[tokens.column]
-    parts = np.full((2, len(log_share)), 0.5)
-    for _ in range(MAX_PASSES):
-        base = divided_base(sweep, log_share, parts)
-        tables, changed = _refine(sweep, tokens, likelihood, base, share)
-        in_a = content.statistics(share)
-        likelihood = content.likelihood(np.stack([in_a, total - in_a]))
+    observations, backend, total = sweep.observations, sweep.backend, topic.statistics
+    v_weight = sweep.state.v * math.exp(topic.log_weight)
+    added = (0.5 * seeds.size + 1.0) / topic.n_tokens
+    parameters = parameters_of(observations, seeds.statistics + added[:, None] * total)
+    parts = np.full((2, len(topic.log_share)), 0.5)
+    for n_passes in range(MAX_PASSES):
+        base = divided_base(sweep, topic.log_share, parts)
+        found = backend.sum_groups(refine_division, Refinement(parameters, base, n_passes == 0))
+        if observations.n_words:
+            in_a = found["words"] / FIXED_POINT
+        else:
+            in_a = add_in_order(found["topic_statistics"])[0]
+        parameters = parameters_of(observations, np.stack([in_a, total - in_a]))
+        tables = found["tables"] / FIXED_POINT
         weight = (tables.sum(axis=1) + 1.0) / (tables.sum() + 2.0)
         parts = tables + (v_weight + 0.1) * weight[:, None]
         parts /= parts.sum(axis=0)
-        if changed < TOLERANCE * n_tokens:
+        if found["changed"][0] < TOLERANCE * FIXED_POINT * topic.n_tokens:
             break
-    return TopicLaunch(likelihood, tables, root_tables(v_weight * weight, tables), SEGMENT)
+    return TopicLaunch(parameters, tables, root_tables(v_weight * weight, tables), SEGMENT)
 
 
 def root_tables(prior: Floats, tables: Floats) -> Floats:
@@ -117,30 +129,20 @@ def root_tables(prior: Floats, tables: Floats) -> Floats:
     return np.maximum(root, 0.5)
 
 
-def divide_by_word(topic: Topic, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Draw the side of every token from an urn for each word: 1 for the second topic."""
-    column = topic.tokens.column
-    share = rng.beta(WORD_URN, WORD_URN, int(column.max()) + 1)
-    return (rng.random(len(column)) < share[column]).astype(np.uint8)
+def draw_shares_of_words(statistics: Floats, rng: np.random.Generator) -> Floats:
+    """Draw the share of the second topic in the tokens of every word of a topic: (n_words,)."""
+    share, used = np.zeros(len(statistics)), np.flatnonzero(statistics)
+    share[used] = rng.beta(WORD_URN, WORD_URN, len(used))
+    return share
 
 
-def _cell_counts(tokens: TopicTokens, in_b: NDArray[np.uint8]) -> Floats:
-    """Return the tokens of both topics in each group that has some: (2, n_cells)."""
-    second = np.add.reduceat(in_b, tokens.start[:-1], dtype=np.float64)
-    return np.stack([np.diff(tokens.start) - second, second])
-
-
-def launch_for_division(sweep: Sweep, topic: Topic, in_b: NDArray[np.uint8]) -> TopicLaunch:
-    """Return the launch of u and r_k given divided tokens."""
-    cells = _cell_counts(topic.tokens, in_b)
-    weight = (cells.sum(axis=1) + 1.0) / (cells.sum() + 2.0)
-    base = divided_base(sweep, topic.log_share, weight[:, None])[:, topic.tokens.cluster]
-    expected = np.clip(base * (digamma(base + cells) - digamma(base)), cells > 0, cells)
-    tables = np.zeros((2, len(topic.log_share)))
-    for side in range(2):
-        np.add.at(tables[side], topic.tokens.cluster, expected[side])
+def launch_for_division(sweep: Sweep, topic: Topic, n_tokens: Int64s) -> TopicLaunch:
+    """Return the launch of u and r_k given divided tokens, and their numbers (2,)."""
+    weight: Floats = (n_tokens + 1.0) / (topic.n_tokens + 2.0)
+    base = divided_base(sweep, topic.log_share, weight[:, None])
+    tables = sweep.backend.sum_groups(sum_tables_of_sides, base)["tables"] / FIXED_POINT
     v_weight = sweep.state.v * math.exp(topic.log_weight)
-    return TopicLaunch(np.ones((2, 1)), tables, root_tables(v_weight * weight, tables), segment=1)
+    return TopicLaunch(np.ones((2, 0)), tables, root_tables(v_weight * weight, tables), segment=1)
 
 
 def log_ratio_of_words(
@@ -148,27 +150,10 @@ def log_ratio_of_words(
 ) -> float:
     """Return the first line of log R of a division by word, given the words of both topics."""
     base = divided_base(sweep, topic.log_share, np.exp(division.log_parts))
-    base, cells = base[:, topic.tokens.cluster], _cell_counts(topic.tokens, division.in_b)
-    of_groups = betaln(*(base + cells)) - betaln(*base)
+    of_groups = sweep.backend.sum_groups(score_sides_of_tokens, base)["log_ratio"][0] / FIXED_POINT
     words = statistics[:, statistics.any(axis=0)]
     of_words = betaln(*(WORD_URN + words)) - betaln(WORD_URN, WORD_URN)
-    return float(of_groups.sum() - of_words.sum())
-
-
-def _refine(
-    sweep: Sweep, tokens: TopicTokens, likelihood: Floats, base: Floats, share: Floats
-) -> tuple[Floats, float]:
-    """Update the shares once; return the expected tables, and the sum of the changes."""
-
-    def run(first: int, last: int) -> tuple[NDArray[np.int64], int]:
-        tables = np.zeros(base.shape, np.int64)
-        changed = refine_shares(first, last, tokens, likelihood, base, share, tables)
-        return tables, changed
-
-    work = TOKEN_COST * len(share)
-    found = sweep.threads.map(len(tokens.group), run, even=True, work=work)
-    tables, changed = (sum(part) for part in zip(*found, strict=True))
-    return tables / FIXED_POINT, changed / FIXED_POINT
+    return float(of_groups - of_words.sum())
 
 
 def divided_base(sweep: Sweep, log_share: Floats, parts: Floats) -> Floats:
@@ -188,26 +173,37 @@ def draw_division(
     """Draw u and r_k; no token is divided yet."""
     log_root = _draw_log_beta(launch.root, rng)
     prior = _prior_of_parts(sweep, topic.log_weight, log_root)
-    in_b = np.zeros(len(topic.tokens.token), np.uint8)
-    return TopicDivision(log_root, _draw_log_beta(prior + launch.tables, rng), in_b)
+    return TopicDivision(log_root, _draw_log_beta(prior + launch.tables, rng))
 
 
 def divide_topic(
-    sweep: Sweep, topic: Topic, launch: TopicLaunch, division: TopicDivision, trial: int, draw: bool
-) -> float:
-    """Return the first line of log R; if ``draw``, draw ``division.in_b`` first."""
-    tokens, in_b = topic.tokens, division.in_b
+    sweep: Sweep,
+    topic: Topic,
+    launch: TopicLaunch,
+    division: TopicDivision,
+    trial: int,
+    draws: bool,
+) -> dict[str, Any]:
+    """Divide the tokens, or, unless ``draws``, score their current sides; return the sums."""
     base = divided_base(sweep, topic.log_share, np.exp(division.log_parts))
-    log_sums = np.empty(len(tokens.group))
+    urn = (launch.parameters, base, launch.segment)
+    argument = TokenDivision(*urn, draws, trial, sweep.key)
+    return sweep.backend.sum_groups(divide_tokens_of_topic, argument)
 
-    def run(first: int, last: int) -> None:
-        urn = (launch.likelihood, base, launch.segment, draw, sweep.key, trial)
-        divide_tokens(first, last, tokens, *urn, in_b, log_sums)
 
-    sweep.threads.map(len(tokens.group), run, work=TOKEN_COST * len(in_b))
-    with np.errstate(divide="ignore"):  # a launch may exclude the given sides
-        log_likelihood = np.log(launch.likelihood[in_b, tokens.column])
-    return float(log_sums.sum() - log_likelihood.sum())
+def log_ratio_of_tokens(found: dict[str, Any]) -> float:
+    """Return the first line of log R; ∞ if the launch excludes these sides."""
+    return math.inf if found["n_excluded"][0] else float(found["log_ratio"][0] / FIXED_POINT)
+
+
+def sides_of(sweep: Sweep, topic: Topic, found: dict[str, Any]) -> TopicSides:
+    """Return the content of both topics, given sums over divided tokens."""
+    n_in_b = int(found["n_in_b"][0])
+    sizes = np.array([topic.n_tokens - n_in_b, n_in_b])
+    if not sweep.observations.n_words:
+        return TopicSides(add_in_order(found["topic_statistics"]), sizes)
+    in_b = found["words"].astype(np.float64)
+    return TopicSides(np.stack([topic.statistics - in_b, in_b]), sizes)
 
 
 def log_ratio_of_weights(

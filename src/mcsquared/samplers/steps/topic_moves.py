@@ -1,4 +1,4 @@
-"""Splits and merges of topics: λ finite, labels in memory.
+"""Splits and merges of topics, if λ is finite.
 
 A sweep over the groups opens a topic by a draw of its parameters from the prior, which rarely fits,
 so that the number of topics follows the number a chain starts with. Here a topic is split in two,
@@ -11,6 +11,9 @@ an arbitrary division of the tokens. *Flat* moves merge topics with the same wor
 flat merge depends on the word counts of both topics only. *Word* moves divide the words of a topic
 and merge topics that have different words but occur in the same groups. The reverse of a move is a
 move of the same kind.
+
+The tokens of the topics concerned stay in their shards: a move is a few sums over them. Floats are
+summed as integers or by chunk of groups, so that moves do not depend on shards or threads.
 
 The probabilities of choosing a split or a merge, and of choosing its topics, enter the acceptance
 probability. The number of trials depends on the sweep only: if it depended on the number of topics,
@@ -28,35 +31,41 @@ from numpy.typing import NDArray
 
 from mcsquared.arrays import Floats
 from mcsquared.families.numerics import draw_index
-from mcsquared.kernels.cpu.topic_moves import (
-    TopicTokens,
-    draw_cell_tables,
-    find_cells,
-    overlap_with_topics,
-)
+from mcsquared.kernels.cpu.topic_moves import FIXED_POINT, overlap_with_topics
 from mcsquared.kernels.rng import Step
-from mcsquared.samplers.content.topic_tokens import VectorContent, WordContent
+from mcsquared.samplers.content.topic_tokens import (
+    AcceptedMove,
+    ChosenTopics,
+    SeedCells,
+    WordSides,
+    accept_move,
+    divide_tokens_by_word,
+    end_moves,
+    find_tokens,
+)
 from mcsquared.samplers.steps.topic_division import (
     SMALLEST,
     Topic,
     TopicDivision,
     TopicLaunch,
-    divide_by_word,
+    TopicSides,
     divide_topic,
     divided_base,
     draw_division,
+    draw_shares_of_words,
     fitted_launch,
     flat_launch,
     launch_for_division,
+    log_ratio_of_tokens,
     log_ratio_of_weights,
     log_ratio_of_words,
+    sides_of,
 )
 from mcsquared.samplers.types import Sweep
 
 SWEEPS_BEFORE_MOVES = 10  # in which the initial topics, blends of others, separate
 FIRST_SWEEPS, PERIOD = 100, 5  # moves in each of the first 100 sweeps, then in every fifth one
 SMALL_CORPUS = 20_000  # tokens; smaller corpora have moves in every sweep
-NO_TOKENS = np.zeros(0, np.uint8)
 SHARPNESS, UNIFORM_SHARE = 20.0, 0.05  # of the choice of a topic to merge with
 
 
@@ -72,13 +81,13 @@ MOVE_KINDS = (MoveKind("fitted", 0.1, 3), MoveKind("flat", 0.95, 3), MoveKind("w
 
 
 def move_topics(sweep: Sweep) -> None:
-    """Try to split or merge some topics, if the backend can collect the labels of tokens."""
+    """Try to split or merge some topics."""
     state = sweep.state
     is_small = sweep.observations.n_tokens <= SMALL_CORPUS
     is_due = is_small or state.sweep <= FIRST_SWEEPS or state.sweep % PERIOD == 0
     if state.sweep <= SWEEPS_BEFORE_MOVES or not is_due or not is_possible(sweep):
         return
-    sweep.backend.save_labels(state)
+    sweep.backend.save_counts(state)
     moves = TopicMoves(sweep)
     kinds = [kind for kind in kinds_for(sweep) for _ in range(kind.n_trials)]
     for trial, kind in enumerate(kinds):
@@ -86,9 +95,11 @@ def move_topics(sweep: Sweep) -> None:
             moves.try_merge(kind, trial)
         else:
             moves.try_split(kind, trial)
+    if moves.has_found_tokens:
+        sweep.backend.map_groups(end_moves, None)
     if moves.n_accepted:
         moves.save_weights()
-        sweep.backend.load_labels(state, sweep.key)
+        sweep.backend.load_topics(sweep)
 
 
 def kinds_for(sweep: Sweep) -> list[MoveKind]:
@@ -97,13 +108,13 @@ def kinds_for(sweep: Sweep) -> list[MoveKind]:
 
 
 def is_possible(sweep: Sweep) -> bool:
-    """Return whether the labels of tokens can be collected, and their content has kernels."""
+    """Return whether topics can be moved: λ is finite, and the content has kernels."""
     observations = sweep.observations
     has_kernel = observations.n_words > 0 or observations.content_kernel >= 0
-    has_labels = sweep.backend.collects_labels and sweep.globals.groups_vary
     if sweep.state.effects is not None:  # the base measures of a cluster's groups differ
         return False
-    return has_labels and has_kernel and observations.n_tokens > 0
+    varies = sweep.backend.moves_topics and sweep.globals.groups_vary
+    return varies and has_kernel and observations.n_tokens > 0
 
 
 class TopicMoves:
@@ -115,11 +126,12 @@ class TopicMoves:
     def __init__(self, sweep: Sweep) -> None:
         self.sweep, self.state, self.counts = sweep, sweep.state, sweep.state.counts
         make_writeable(self.counts, "words_in_topic", "topics_in_cluster")
-        make_writeable(self.state, "tables_in_cluster", "topic_of_token")
+        make_writeable(self.state, "tables_in_cluster")
         self.rng, self.n_accepted = sweep.key.generator(Step.TOPIC_MOVES), 0
+        self.has_found_tokens = False
         weights, empty = sweep.globals.weights, self.counts.tokens_in_topic == 0
         self.log_topics = np.log(np.maximum(weights.topic_weights, SMALLEST))
-        self.log_shares = weights.log_shares.copy()
+        self.log_shares = sweep.backend.log_shares(sweep.globals).copy()
         self.unused = weights.topic_weights[empty].sum()
         self.log_unused_shares = np.logaddexp.reduce(self.log_shares[:, empty], axis=1)
 
@@ -131,95 +143,106 @@ class TopicMoves:
         if len(topics) >= (len(sizes) if bound is None else min(bound, len(sizes))):
             return
         pair = [m, int(np.flatnonzero(sizes == 0)[0])]
-        is_m = self.state.topic_of_token == m
-        topic = self.topic(is_m, float(self.log_topics[m]), self.log_shares[:, m].copy())
-        launch, division, log_ratio = self.divide(kind, topic, trial)
-        in_b = division.in_b == 1
-        if in_b.all() or not in_b.any():
+        size, log_share = int(sizes[m]), self.log_shares[:, m].copy()
+        topic = Topic(self.content_of([m])[0], size, float(self.log_topics[m]), log_share)
+        launch, division, sides, log_ratio = self.divide(kind, topic, m, trial)
+        if sides.n_tokens.min() == 0:
             return
-        statistics = np.stack([topic.content.statistics(1.0 * side) for side in (~in_b, in_b)])
-        if kind.name == "words":
-            log_ratio = log_ratio_of_words(self.sweep, topic, division, statistics)
-        log_ratio += self.log_ratio_of_content(statistics)
+        log_ratio += self.log_ratio_of_content(sides.statistics)
         log_ratio += log_ratio_of_weights(self.sweep, topic.log_weight, launch, division)
-        log_ratio -= self.log_choice_of_split(kind, len(in_b), len(topics))
+        log_ratio -= self.log_choice_of_split(kind, size, len(topics))
         log_u = math.log(1.0 - self.rng.random())
         if not log_u < log_ratio:
             return
-        self.set_content(pair, division, statistics)
+        self.set_content(pair, sides)
         if not log_u < log_ratio + self.log_choice_of_partner(kind, m)[pair[1]]:
-            self.set_content(pair, division, statistics, as_one=True)
+            self.set_content(pair, sides, as_one=True)
             return
-        self.state.topic_of_token[topic.tokens.token[in_b]] = pair[1]
-        self.redraw_tables(pair, topic, division, trial, is_split=True)
+        self.accept(pair, topic, division, trial, is_split=True)
         self.log_topics[pair] = topic.log_weight + division.log_root
         self.log_shares[:, pair] = (topic.log_share + division.log_parts).T
 
     def try_merge(self, kind: MoveKind, trial: int) -> None:
         """Propose to merge two topics, similar ones more often; accept or reject."""
-        sizes, labels = self.counts.tokens_in_topic, self.state.topic_of_token
+        sizes = self.counts.tokens_in_topic
         topics = np.flatnonzero(sizes)
         if len(topics) == 1:
             return
         a = int(topics[self.rng.integers(len(topics))])
         log_choice = self.log_choice_of_partner(kind, a)
         b = draw_index(np.exp(log_choice), self.rng)
-        pair, statistics = [a, b], self.content_of([a, b])
+        pair, sides = [a, b], TopicSides(self.content_of([a, b]), sizes[[a, b]])
         log_weight = float(np.logaddexp(*self.log_topics[pair]))
         log_share = np.logaddexp(*self.log_shares[:, pair].T)
         log_parts = self.log_shares[:, pair].T - log_share
-        division = TopicDivision(self.log_topics[pair] - log_weight, log_parts, NO_TOKENS)
-        log_ratio = self.log_ratio_of_content(statistics) + log_choice[b]
-        log_ratio -= self.log_choice_of_split(kind, int(sizes[pair].sum()), len(topics) - 1)
+        size = int(sides.n_tokens.sum())
+        topic = Topic(sides.statistics.sum(axis=0), size, log_weight, log_share)
+        division = TopicDivision(self.log_topics[pair] - log_weight, log_parts)
+        log_ratio = self.log_ratio_of_content(sides.statistics) + log_choice[b]
+        log_ratio -= self.log_choice_of_split(kind, size, len(topics) - 1)
         log_u = math.log(1.0 - self.rng.random())
+        launch, log_ratio_of_sides = self.score(kind, topic, pair, division, sides, trial)
+        log_ratio += log_ratio_of_sides
+        log_ratio += log_ratio_of_weights(self.sweep, log_weight, launch, division)
+        if not log_u < -log_ratio:
+            return
         if kind.name == "flat":
-            launch = flat_launch(0, len(log_share))
-            log_ratio += log_ratio_of_weights(self.sweep, log_weight, launch, division)
-            if not log_u < -log_ratio:
-                return
-        topic = self.topic((labels == a) | (labels == b), log_weight, log_share)
-        in_b = (labels[topic.tokens.token] == b).view(np.uint8)
-        division = division._replace(in_b=in_b)
-        if kind.name == "fitted":
-            launch = fitted_launch(self.sweep, topic, self.rng)
-            log_ratio += divide_topic(self.sweep, topic, launch, division, trial, draw=False)
-        elif kind.name == "words":
-            launch = launch_for_division(self.sweep, topic, in_b)
-            log_ratio += log_ratio_of_words(self.sweep, topic, division, statistics)
-        if kind.name != "flat":
-            log_ratio += log_ratio_of_weights(self.sweep, log_weight, launch, division)
-            if not log_u < -log_ratio:
-                return
-        labels[topic.tokens.token] = a
-        self.set_content(pair, division, statistics, as_one=True)
-        self.redraw_tables(pair, topic, division, trial, is_split=False)
+            self.find_tokens(kind, pair, trial)
+        self.set_content(pair, sides, as_one=True)
+        self.accept(pair, topic, division, trial, is_split=False)
         self.log_topics[a], self.log_shares[:, a] = log_weight, log_share
 
-    def topic(self, chosen: NDArray[np.bool_], log_weight: float, log_share: Floats) -> Topic:
-        """Return the topic that has the chosen tokens."""
-        observations, token = self.sweep.observations, np.flatnonzero(chosen)
-        start, group = find_cells(token, observations.group_start)
-        cluster = self.state.cluster_of_group[group].astype(np.int64)
-        content = (WordContent if observations.n_words else VectorContent)(observations, token)
-        tokens = TopicTokens(token, content.column, start, group, cluster)
-        return Topic(tokens, content, log_weight, log_share)
+    def find_tokens(self, kind: MoveKind, pair: list[int], trial: int) -> SeedCells:
+        """Collect the tokens of topics in all shards; return the seeds of a fitted launch."""
+        seeds = (2 * trial, 2 * trial + 1) if kind.name == "fitted" else ()
+        argument = ChosenTopics(pair[0], pair[-1], seeds, self.sweep.key)
+        parts = self.sweep.backend.map_groups(find_tokens, argument)
+        self.has_found_tokens = True
+        found = SeedCells(*(np.stack(arrays) for arrays in zip(*parts, strict=True)))
+        first, seed = found.time.argmin(axis=0), np.arange(len(seeds))
+        return SeedCells(*(array[first, seed] for array in found))
 
     def divide(
-        self, kind: MoveKind, topic: Topic, trial: int
-    ) -> tuple[TopicLaunch, TopicDivision, float]:
-        """Draw a division; return its launch and, except for words, the first line of log R."""
+        self, kind: MoveKind, topic: Topic, m: int, trial: int
+    ) -> tuple[TopicLaunch, TopicDivision, TopicSides, float]:
+        """Draw a division of topic m; return also its launch and the first line of log R."""
+        sweep, rng = self.sweep, self.rng
+        seeds = self.find_tokens(kind, [m], trial)
         if kind.name == "words":
-            in_b = divide_by_word(topic, self.rng)
-            launch = launch_for_division(self.sweep, topic, in_b)
-            division = draw_division(self.sweep, topic, launch, self.rng)
-            return launch, division._replace(in_b=in_b), 0.0
+            words = WordSides(draw_shares_of_words(topic.statistics, rng), trial, sweep.key)
+            sides = sides_of(sweep, topic, sweep.backend.sum_groups(divide_tokens_by_word, words))
+            launch = launch_for_division(sweep, topic, sides.n_tokens)
+            division = draw_division(sweep, topic, launch, rng)
+            log_ratio = log_ratio_of_words(sweep, topic, division, sides.statistics)
+            return launch, division, sides, log_ratio
         if kind.name == "flat":
-            n_columns = int(topic.tokens.column.max()) + 1
-            launch = flat_launch(n_columns, len(topic.log_share))
+            launch = flat_launch(sweep, len(topic.log_share))
         else:
-            launch = fitted_launch(self.sweep, topic, self.rng)
-        division = draw_division(self.sweep, topic, launch, self.rng)
-        return launch, division, divide_topic(self.sweep, topic, launch, division, trial, draw=True)
+            launch = fitted_launch(sweep, topic, seeds)
+        division = draw_division(sweep, topic, launch, rng)
+        found = divide_topic(sweep, topic, launch, division, trial, draws=True)
+        return launch, division, sides_of(sweep, topic, found), log_ratio_of_tokens(found)
+
+    def score(
+        self,
+        kind: MoveKind,
+        topic: Topic,
+        pair: list[int],
+        division: TopicDivision,
+        sides: TopicSides,
+        trial: int,
+    ) -> tuple[TopicLaunch, float]:
+        """Return the launch of the division in two given topics, and the first line of log R."""
+        sweep = self.sweep
+        if kind.name == "flat":  # no token is visited
+            return flat_launch(sweep, len(topic.log_share)), 0.0
+        seeds = self.find_tokens(kind, pair, trial)
+        if kind.name == "words":
+            launch = launch_for_division(sweep, topic, sides.n_tokens)
+            return launch, log_ratio_of_words(sweep, topic, division, sides.statistics)
+        launch = fitted_launch(sweep, topic, seeds)
+        found = divide_topic(sweep, topic, launch, division, trial, draws=False)
+        return launch, log_ratio_of_tokens(found)
 
     def chances(self, sizes: NDArray[np.int64], n_topics: int) -> Floats:
         """Return the probability that a topic of each size is the one to split."""
@@ -256,14 +279,11 @@ class TopicMoves:
             return self.counts.words_in_topic[:, pair].T.astype(np.float64)
         return self.counts.topic_statistics[pair]
 
-    def set_content(
-        self, pair: list[int], division: TopicDivision, statistics: Floats, as_one: bool = False
-    ) -> None:
-        """Write the statistics of two topics, or of both in the first slot, to the counts."""
-        in_b = int(division.in_b.sum())
-        sizes = np.array([len(division.in_b) - in_b, in_b])
+    def set_content(self, pair: list[int], sides: TopicSides, as_one: bool = False) -> None:
+        """Write the content of two topics, or of both in the first slot, to the counts."""
+        statistics, sizes = sides
         if as_one:
-            sizes = np.array([len(division.in_b), 0])
+            sizes = np.array([sizes.sum(), 0])
             statistics = np.stack([statistics.sum(axis=0), np.zeros_like(statistics[1])])
         self.counts.tokens_in_topic[pair] = sizes
         if self.sweep.observations.n_words:
@@ -278,18 +298,17 @@ class TopicMoves:
         log_marginal = family.log_marginal(np.concatenate([statistics, together]))
         return float(log_marginal[0] + log_marginal[1] - log_marginal[2])
 
-    def redraw_tables(
+    def accept(
         self, pair: list[int], topic: Topic, division: TopicDivision, trial: int, is_split: bool
     ) -> None:
-        """Draw o_jm of the changed topics, and count their tokens and tables by cluster."""
+        """Change the topics of tokens, draw o_jm, and count tokens and tables by cluster."""
         base = divided_base(self.sweep, topic.log_share, np.exp(division.log_parts))
-        topics, tables = np.zeros(base.shape, np.int32), np.zeros(base.shape, np.int32)
-        cells = (topic.tokens, division.in_b, base, is_split)
-        change = draw_cell_tables(*cells, self.sweep.key, trial, topics, tables)
-        self.counts.topics_in_cluster[:, pair] = topics.T
-        self.state.tables[:, pair] = tables.T
+        move = AcceptedMove(pair[0], pair[1], is_split, base, trial, self.sweep.key)
+        found = self.sweep.backend.sum_groups(accept_move, move)
+        self.counts.topics_in_cluster[:, pair] = found["topics"].T
+        self.state.tables[:, pair] = found["tables"].T
         assert self.sweep.sums.topic_log_likelihood is not None
-        self.sweep.sums.topic_log_likelihood[0] += change
+        self.sweep.sums.topic_log_likelihood[0] += found["change"][0] / FIXED_POINT
         self.n_accepted += 1
 
     def save_weights(self) -> None:

@@ -74,6 +74,7 @@ class CudaBackend(Backend):
     """
 
     draws_contexts_on_host = False
+    moves_topics = False
 
     def __init__(
         self,
