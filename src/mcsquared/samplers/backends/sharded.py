@@ -174,8 +174,10 @@ class ShardedBackend(Backend):
         for number in range(self.n_shards):
             reads_groups = not self.on_disk or function not in READ_LABELS_ONLY
             shard = self.shard(number) if reads_groups else self.observations
-            labels = self.labels[number]
-            self.labels[number], result = function(shard, labels, argument, self.threads)
+            before = self.labels[number]
+            labels, result = function(shard, before, argument, self.threads)
+            if labels is not before:
+                self.labels[number] = labels
             yield result
 
 
@@ -250,9 +252,9 @@ class DiskLabels:
 
     def _read_moved(self, number: int) -> tuple[Any, ...]:
         """Read the tokens of the topics that are being moved."""
-        with np.load(self._folder / f"moved-{number}.npz") as arrays:
-            found = list(arrays.values())
         n = len(TopicTokens._fields)
+        with (self._folder / f"moved-{number}").open("rb") as file:
+            found = [np.load(file) for _ in range(n + len(MovedLabels._fields) - 3)]
         return TopicTokens(*found[:n]), *found[n:]
 
     def _write_moved(self, number: int, labels: MovedLabels) -> None:
@@ -260,8 +262,9 @@ class DiskLabels:
         has_changed = not isinstance(labels.topic_of_token, np.memmap)
         if number in self._moved and has_changed:
             _write(self._topics, labels.topic_of_token, TOPIC_DTYPE, self._tokens[number][0])
-        arrays = (*labels.tokens, *labels[3:])
-        np.savez(self._folder / f"moved-{number}.npz", *arrays)
+        with (self._folder / f"moved-{number}").open("wb") as file:
+            for array in (*labels.tokens, *labels[3:]):
+                np.save(file, array)
         self._moved.add(number)
 
     def __setitem__(self, number: int, labels: Labels | DividedLabels | MovedLabels) -> None:
@@ -271,7 +274,7 @@ class DiskLabels:
             return
         if number in self._moved:  # topics were written when they changed
             self._moved.remove(number)
-            (self._folder / f"moved-{number}.npz").unlink()
+            (self._folder / f"moved-{number}").unlink()
             return
         _write(self._clusters, labels.cluster_of_group, CLUSTER_DTYPE, self._groups[number][0])
         if isinstance(labels, DividedLabels):

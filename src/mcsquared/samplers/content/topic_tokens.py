@@ -241,7 +241,8 @@ def accept_move(
 ) -> tuple[MovedLabels, SumsByName]:
     """Change the topics of the tokens; draw tables; sum tokens and tables by cluster."""
     a, b, is_split, base, trial, key = argument
-    tokens, topics = labels.tokens, labels.topic_of_token.copy()
+    tokens = labels.tokens
+    topics: Any = np.array(labels.topic_of_token)  # not mapped from a file, as it may have been
     moved = tokens.token[labels.in_b == 1] - observations.first_token
     topics[moved] = b if is_split else a
     counts, tables = np.zeros(base.shape, np.int32), np.zeros(base.shape, np.int32)

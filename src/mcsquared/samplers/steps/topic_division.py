@@ -138,7 +138,7 @@ def draw_shares_of_words(statistics: Floats, rng: np.random.Generator) -> Floats
 
 def launch_for_division(sweep: Sweep, topic: Topic, n_tokens: Int64s) -> TopicLaunch:
     """Return the launch of u and r_k given divided tokens, and their numbers (2,)."""
-    weight: Floats = (n_tokens + 1.0) / (topic.n_tokens + 2.0)
+    weight = (n_tokens.astype(np.float64) + 1.0) / (topic.n_tokens + 2.0)
     base = divided_base(sweep, topic.log_share, weight[:, None])
     tables = sweep.backend.sum_groups(sum_tables_of_sides, base)["tables"] / FIXED_POINT
     v_weight = sweep.state.v * math.exp(topic.log_weight)
