@@ -236,9 +236,20 @@ def wait_until(is_so):
 
 
 def test_a_shard_that_costs_every_worker_ends_the_fit_with_a_sentence(client, monkeypatch):
-    monkeypatch.setattr("mcsquared.distributed.DaskBackend._wait", lambda *_: None)
+    lost = backend.Lost.WORKER
+    monkeypatch.setattr("mcsquared.distributed.DaskBackend._wait", lambda *_: lost)
     with pytest.raises(InputError, match="that held shard 1 of 3: use more workers"):
         mc2.distributed.fit(mc2.MC2(**SCHEDULE), words(), client=client)
+
+
+def no_result(observations, labels, argument, threads):
+    return labels, None
+
+
+def test_a_call_that_returns_none_is_not_taken_for_a_lost_worker(client, monkeypatch):
+    _, made = after_two_sweeps(words(), DaskBackend, client)
+    monkeypatch.setattr(made, "_replay", lambda *_: pytest.fail("no worker was lost"))
+    assert made.map_groups(no_result, None) == [None] * made.n_shards
 
 
 def test_nothing_is_left_on_the_workers_after_a_fit(client):

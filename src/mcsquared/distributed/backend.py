@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from enum import Enum
 from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -79,6 +80,12 @@ class Call(NamedTuple):
 
 
 UNASSIGNED = ShardHandle("", None, None)
+
+
+class Lost(Enum):
+    """In place of a result, which may be None: a worker on which it depends was lost."""
+
+    WORKER = "worker"
 
 
 class DaskBackend(ShardedBackend):
@@ -221,7 +228,7 @@ class DaskBackend(ShardedBackend):
             by_worker = groupby(self._handles, attrgetter("worker"))
             nodes = [(worker, [one.returned for one in found]) for worker, found in by_worker]
             collected = self._wait(self._collect(nodes), {worker for worker, _ in nodes})
-            if collected is not None:
+            if collected is not Lost.WORKER:
                 self._forget_inputs()
                 self.bytes_of_sweep += collected.n_bytes
                 return unpack(collected.sums)
@@ -324,20 +331,20 @@ class DaskBackend(ShardedBackend):
         return found
 
     def _wait(self, future: Any, workers: set[str]) -> Any:
-        """Return the result of a future, None if one of these workers was lost."""
+        """Return the result of a future, or `Lost.WORKER` if one of these workers was lost."""
         from distributed import CancelledError, KilledWorker
 
         while future is not None:
             try:
                 return future.result(timeout=SECONDS_BETWEEN_CHECKS)
             except (CancelledError, KilledWorker):
-                return None
+                return Lost.WORKER
             except (TimeoutError, UnboundLocalError):  # raised by Dask, rarely, at the time limit
                 if future.status == "error":
                     raise
                 if not workers <= set(_alive(self.client)):
-                    return None
-        return None
+                    return Lost.WORKER
+        return Lost.WORKER
 
     def _result(self, number: int, name: str) -> Any:
         """Return labels, clusters or the result that the last call returned for a shard.
@@ -349,7 +356,8 @@ class DaskBackend(ShardedBackend):
         for _ in range(MAX_LOSSES):
             while (handle := self._handles[number]) is not UNASSIGNED:
                 future = self._submit(handle.worker, get, handle.returned)
-                if (found := self._wait(future, {handle.worker, *self._inputs})) is not None:
+                found = self._wait(future, {handle.worker, *self._inputs})
+                if found is not Lost.WORKER:
                     return found
                 if not self._inputs:
                     break

@@ -115,7 +115,7 @@ class GroupTask(NamedTuple):
 
 
 # Takes observations and labels of a shard, an argument and threads; returns the labels, which it
-# must not change in place, and a result, which must not be None.
+# must not change in place, and a result.
 GroupFunction = Callable[["Observations", Any, Any, ThreadPool], tuple[Any, Any]]
 
 
