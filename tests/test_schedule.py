@@ -32,9 +32,9 @@ def test_stages_double_until_the_limit_or_for_ever():
     ("n_tokens", "last"), [(0, 320), (125_000, 320), (125_001, 160), (250_001, 80), (10**9, 80)]
 )
 def test_large_corpora_have_fewer_stages(n_tokens, last):
-    assert list(StagedSchedule(10).limited(n_tokens).stages())[-1] == last
+    assert list(StagedSchedule(10).for_corpus(n_tokens).stages())[-1] == last
     unlimited = StagedSchedule(10, max_sweeps=None)
-    assert unlimited.limited(n_tokens) == unlimited
+    assert unlimited.for_corpus(n_tokens) == unlimited
 
 
 @pytest.mark.parametrize(
@@ -50,10 +50,10 @@ def test_large_corpora_have_fewer_stages(n_tokens, last):
     ],
 )
 def test_the_number_of_chains_depends_on_the_size_of_the_corpus(n_tokens, n_chains, last):
-    schedule = StagedSchedule(10, choose_chains=True).limited(n_tokens)
+    schedule = StagedSchedule(10, choose_chains=True).for_corpus(n_tokens)
     assert schedule.n_chains == n_chains
     assert list(schedule.stages())[-1] == last
-    in_time = StagedSchedule(10, max_sweeps=None, choose_chains=True).limited(n_tokens)
+    in_time = StagedSchedule(10, max_sweeps=None, choose_chains=True).for_corpus(n_tokens)
     assert (in_time.n_chains, in_time.max_sweeps) == (n_chains, None)
 
 
