@@ -184,7 +184,7 @@ def vector(width, n=2):
         (
             [{**TOKENS, "x": [1.0, np.inf]}],
             {},
-            "must contain finite numbers, got inf",
+            "must contain finite numbers, got an infinite value (inf)",
         ),
         (
             [{**TOKENS, "x": [[["a"]], [["b"]]]}],

@@ -229,7 +229,7 @@ def check_magnitude(values: Floats, argument: str) -> None:
     """Raise `InputError` if a number is infinite or too large to be squared; allow NaN."""
     size = np.abs(values)
     if np.isinf(size).any():
-        raise InputError(f"{argument} must contain finite numbers, got inf")
+        raise InputError(f"{argument} must contain finite numbers, got an infinite value (inf)")
     largest = np.nanmax(size) if not np.isnan(size).all() else 0.0
     if largest > MAX_MAGNITUDE:
         raise InputError(f"{argument} must be <= {MAX_MAGNITUDE:g} in magnitude, got {largest:g}")
@@ -311,7 +311,7 @@ def _check_integers(data: Floats, argument: str, is_sparse: bool) -> None:
     if np.isnan(data).any():
         raise InputError(f"{argument} must contain integer counts, got NaN")
     if np.isinf(data).any():
-        raise InputError(f"{argument} must contain integer counts, got inf")
+        raise InputError(f"{argument} must contain integer counts, got an infinite count (inf)")
     fractional = data != np.floor(data)
     if fractional.any():
         matrix = " in a sparse matrix" if is_sparse else ""

@@ -3,8 +3,8 @@
     x_j ~ ρ F(φ_{z_j}) + (1 − ρ) F(φ_0),        ρ ~ Beta(1, 1),   φ_0 from the prior of φ
 
 h_j indicates whether x_j comes from its cluster. Clusters are drawn with h summed out, then h given
-the clusters; statistics are sums over the values of each kind. h is not stored: until the groups are
-swept again, it is a function of the random numbers of the sweep and of the clusters drawn in it.
+the clusters; statistics are sums over the values of each kind. h is not stored: until the groups
+are swept again, it is a function of the random numbers and the clusters of the sweep.
 """
 
 import numpy as np
