@@ -20,7 +20,7 @@ def simulated(schedule, chain=0, n_sweeps=700):
         yield now, kept, stored
 
 
-def test_stages_double_until_the_limit_or_for_ever():
+def test_stages_double_until_the_limit_or_forever():
     assert list(StagedSchedule(10).stages()) == [40, 80, 160, 320]
     assert list(StagedSchedule(10).stages())[-1] == MAX_SWEEPS
     assert list(islice(StagedSchedule(10, max_sweeps=None).stages(), 6))[-1] == 32 * FIRST_STAGE
@@ -69,9 +69,9 @@ def test_the_kept_draws_depend_on_the_number_of_sweeps_alone(n_chains):
 def test_the_number_of_kept_draws_does_not_grow(n_chains):
     schedule = StagedSchedule(10, n_chains)
     numbers = {now: len(kept) for now, kept, _ in simulated(schedule)}
-    wanted = min(DRAWS_PER_FIT, n_chains * FIRST_STAGE // 2)  # one chain has no more at first
+    expected = min(DRAWS_PER_FIT, n_chains * FIRST_STAGE // 2)  # one chain has no more at first
     for stage in schedule.stages():
-        assert 0.7 * wanted <= n_chains * numbers[stage] <= 1.2 * wanted
+        assert 0.7 * expected <= n_chains * numbers[stage] <= 1.2 * expected
         assert numbers[stage] == numbers[FIRST_STAGE] or numbers[stage] == numbers[FIRST_STAGE] + 1
     # A run that is stopped in the middle of a later stage has at least half as many.
     assert min(numbers[now] for now in range(FIRST_STAGE, 701)) >= numbers[FIRST_STAGE] // 2
