@@ -20,7 +20,7 @@ def simulated(schedule, chain=0, n_sweeps=700):
         yield now, kept, stored
 
 
-def test_stages_double_until_the_limit_or_for_ever():
+def test_stages_double_until_the_limit_or_forever():
     assert list(StagedSchedule(10).stages()) == [40, 80, 160, 320]
     assert list(StagedSchedule(10).stages())[-1] == MAX_SWEEPS
     assert list(islice(StagedSchedule(10, max_sweeps=None).stages(), 6))[-1] == 32 * FIRST_STAGE
@@ -32,9 +32,9 @@ def test_stages_double_until_the_limit_or_for_ever():
     ("n_tokens", "last"), [(0, 320), (125_000, 320), (125_001, 160), (250_001, 80), (10**9, 80)]
 )
 def test_large_corpora_have_fewer_stages(n_tokens, last):
-    assert list(StagedSchedule(10).limited(n_tokens).stages())[-1] == last
+    assert list(StagedSchedule(10).for_corpus(n_tokens).stages())[-1] == last
     unlimited = StagedSchedule(10, max_sweeps=None)
-    assert unlimited.limited(n_tokens) == unlimited
+    assert unlimited.for_corpus(n_tokens) == unlimited
 
 
 @pytest.mark.parametrize(
@@ -50,10 +50,10 @@ def test_large_corpora_have_fewer_stages(n_tokens, last):
     ],
 )
 def test_the_number_of_chains_depends_on_the_size_of_the_corpus(n_tokens, n_chains, last):
-    schedule = StagedSchedule(10, choose_chains=True).limited(n_tokens)
+    schedule = StagedSchedule(10, choose_chains=True).for_corpus(n_tokens)
     assert schedule.n_chains == n_chains
     assert list(schedule.stages())[-1] == last
-    in_time = StagedSchedule(10, max_sweeps=None, choose_chains=True).limited(n_tokens)
+    in_time = StagedSchedule(10, max_sweeps=None, choose_chains=True).for_corpus(n_tokens)
     assert (in_time.n_chains, in_time.max_sweeps) == (n_chains, None)
 
 
@@ -69,9 +69,9 @@ def test_the_kept_draws_depend_on_the_number_of_sweeps_alone(n_chains):
 def test_the_number_of_kept_draws_does_not_grow(n_chains):
     schedule = StagedSchedule(10, n_chains)
     numbers = {now: len(kept) for now, kept, _ in simulated(schedule)}
-    wanted = min(DRAWS_PER_FIT, n_chains * FIRST_STAGE // 2)  # one chain has no more at first
+    expected = min(DRAWS_PER_FIT, n_chains * FIRST_STAGE // 2)  # one chain has no more at first
     for stage in schedule.stages():
-        assert 0.7 * wanted <= n_chains * numbers[stage] <= 1.2 * wanted
+        assert 0.7 * expected <= n_chains * numbers[stage] <= 1.2 * expected
         assert numbers[stage] == numbers[FIRST_STAGE] or numbers[stage] == numbers[FIRST_STAGE] + 1
     # A run that is stopped in the middle of a later stage has at least half as many.
     assert min(numbers[now] for now in range(FIRST_STAGE, 701)) >= numbers[FIRST_STAGE] // 2

@@ -1,4 +1,4 @@
-"""What is sent over the network comes back as it was, and is small."""
+"""Arrays sent over the network are small, and unpacked unchanged."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ COUNTS = st.one_of(st.just(0), st.integers(0, 3), st.integers(250, 260), st.inte
 
 
 @given(arrays(np.int32, st.tuples(st.integers(0, 5), st.integers(0, 9)), elements=COUNTS))
-def test_packed_counts_come_back(counts):
+def test_packed_counts_are_unpacked_unchanged(counts):
     found = unpack_array(pack_array(counts))
     assert found.dtype == np.int32
     np.testing.assert_array_equal(found, counts)

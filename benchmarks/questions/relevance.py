@@ -88,8 +88,8 @@ def run(settings: Settings) -> Result:
             "which the model does not see (scenes of images; topics of newswires that have "
             "exactly one). The context: tags of images, places of newswires; identifiers are "
             f"unique, and there are {N_RANDOM} random categories. '{SINGLE}': all items of all "
-            f"groups are permuted, so that nothing is left to tell; '{BAGS}': the items of a group "
-            "stay together, and form clusters of their own that the content does not share.",
+            f"groups are permuted, so that they carry no information; '{BAGS}': the items of a "
+            "group stay together, and form clusters of their own that the content does not share.",
         ],
     )
 

@@ -9,10 +9,9 @@ from typing import Any
 __all__ = ["InputError", "ModelFileError"]
 
 
-# Quoted strings, short ones too so that the text between two of them is not taken for one, and
-# integers of more than a hundred characters.
+# Quoted strings of any length: if short ones were skipped, the text between two would match.
 _QUOTE = re.compile(r"""(?<!\w)(['"])((?:\\.|(?!\1).)*)\1""", re.DOTALL)
-_LONG_NUMBER = re.compile(r"(\d{90})\d{11,}")
+_LONG_NUMBER = re.compile(r"(\d{90})\d{11,}")  # more than a hundred digits
 
 
 def _shorten(quote: re.Match[str]) -> str:
@@ -21,11 +20,11 @@ def _shorten(quote: re.Match[str]) -> str:
 
 
 class _ShortMessageError(ValueError):
-    """Base class of errors, whose messages quote at most a hundred characters of any value."""
+    """Base class of errors whose messages quote at most a hundred characters of any value."""
 
-    def __init__(self, message: object = "", *more: object) -> None:
+    def __init__(self, message: object = "", *arguments: object) -> None:
         short = _QUOTE.sub(_shorten, str(message))
-        super().__init__(_LONG_NUMBER.sub(r"\1...", short), *more)
+        super().__init__(_LONG_NUMBER.sub(r"\1...", short), *arguments)
 
 
 class InputError(_ShortMessageError):

@@ -248,7 +248,7 @@ class MC2(ClusterMixin, TopicTransformer):
         )
         fit = Fit(
             priors=priors,
-            schedule=schedule.limited((corpus.source or corpus).n_tokens),
+            schedule=schedule.for_corpus((corpus.source or corpus).n_tokens),
             n_threads=max(1, effective_n_jobs(self.n_jobs)),
             seed=seed,
             # JSON, as in checkpoints, cannot represent NumPy integers.

@@ -9,12 +9,12 @@ from itertools import count
 from typing import Any
 
 DEFAULT_SWEEPS: int | str = "auto"  # of `MC2`: see `StagedSchedule`
-# Of `MC2` with n_sweeps="auto"; a fixed number of sweeps has one chain. The consensus of many short
-# chains agrees better between seeds than that of few long ones: chains of large corpora stay near
-# the mode in which they begin. Those of small corpora mix, and can be long.
+# Numbers of chains if n_sweeps="auto"; a fixed number of sweeps has one chain. The consensus of
+# many short chains agrees better between seeds than that of few long ones: chains of large
+# corpora stay near the mode in which they begin. Those of small corpora mix, and can be long.
 MIN_CHAINS, MAX_CHAINS = 8, 32
-SWEEPS_OF_CHAINS = 2_560  # of all chains, if they run as long as they may
-TOKENS_OF_CHAINS = 100_000_000  # of all chains, because each stores the topics of its tokens
+SWEEPS_OF_CHAINS = 2_560  # maximum of all chains together
+TOKENS_OF_CHAINS = 100_000_000  # of all chains, each of which stores the topics of its tokens
 
 BURN_IN, THIN = 100, 5  # of a fixed number of sweeps, if there are enough
 
@@ -36,7 +36,7 @@ class Schedule:
 
     is_staged = False
 
-    def limited(self, n_tokens: int) -> "Schedule":
+    def for_corpus(self, n_tokens: int) -> "Schedule":
         """Return the schedule itself: its number of sweeps does not depend on the corpus."""
         return self
 
@@ -88,11 +88,11 @@ class StagedSchedule:
     keep_parameters: int  # at most, of all chains; evenly spaced in each
     n_chains: int = 1
     max_sweeps: int | None = MAX_SWEEPS
-    choose_chains: bool = False  # whether the size of the corpus decides on n_chains
+    choose_chains: bool = False  # whether n_chains depends on the size of the corpus
 
     is_staged = True
 
-    def limited(self, n_tokens: int) -> "StagedSchedule":
+    def for_corpus(self, n_tokens: int) -> "StagedSchedule":
         """Return the schedule for a corpus of this size.
 
         A large corpus has fewer stages, and more chains up to a size at which the labels of all
@@ -172,5 +172,5 @@ class StagedSchedule:
 
 def share_of_chain(keep_parameters: int, n_chains: int, chain: int) -> int:
     """Return how many draws of a chain store parameters."""
-    share, left = divmod(keep_parameters, n_chains)
-    return share + (chain < left)
+    share, remainder = divmod(keep_parameters, n_chains)
+    return share + (chain < remainder)

@@ -1,4 +1,4 @@
-"""Nested DP, MLC-HDP and DP mixture: against all partitions, scikit-learn and MC2."""
+"""Nested DP, MLC-HDP and DP mixture agree with enumeration, scikit-learn and MC2."""
 
 import math
 from collections import Counter, defaultdict
@@ -42,12 +42,12 @@ def distance(found, exact):
 def together(table):
     """Return the probability that two groups share a cluster, for every pair."""
     result = 0.0
-    for labels, chance in table.items():
-        result = result + chance * np.equal.outer(labels, labels)
+    for labels, probability in table.items():
+        result = result + probability * np.equal.outer(labels, labels)
     return result
 
 
-def test_nested_dp_draws_partitions_as_often_as_enumeration_says():
+def test_nested_dp_draws_agree_with_enumeration():
     counts = np.array([[2, 0, 0], [2, 0, 0], [0, 1, 1]])
     corpus = Corpus(counts, {"year": np.array([1.0, 100.0, 1.0])})
     model = NestedDP(
@@ -55,8 +55,8 @@ def test_nested_dp_draws_partitions_as_often_as_enumeration_says():
     ).fit(corpus)
     exact = defaultdict(float)
     without = Tiny(corpus, model.posterior_.priors)
-    for (clusters, _), chance in Posterior(without).states.items():
-        exact[clusters] += chance
+    for (clusters, _), probability in Posterior(without).states.items():
+        exact[clusters] += probability
     assert distance(frequencies(model), exact) < 0.04
 
 
@@ -71,7 +71,7 @@ def test_nested_dp_is_mc2_of_the_paper_without_contexts():
     assert "lam" not in model.get_params()
 
 
-def test_nested_dp_finds_clusters_of_words_that_are_apart():
+def test_nested_dp_finds_well_separated_clusters():
     rng = np.random.default_rng(0)
     topics = np.kron(np.eye(3), np.full(4, 0.25))
     counts = np.array([rng.multinomial(30, topics[j // 8]) for j in range(24)])
@@ -80,15 +80,17 @@ def test_nested_dp_finds_clusters_of_words_that_are_apart():
     assert model.perplexity(Corpus(counts), "exact") == pytest.approx(4.0, rel=0.15)
 
 
-def test_mlc_hdp_draws_types_and_clusters_as_often_as_enumeration_says():
+def test_mlc_hdp_draws_agree_with_enumeration():
     frame = pd.DataFrame({"a": [2, 2, 0, 0], "b": [0, 0, 2, 1], "unit": list("FFGH")})
     corpus = Corpus.from_frame(frame, content=["a", "b"], levels="unit")
     settings = LONG | {"random_state": 0, "progress": False, "alpha": ALPHA, "v": V, "eta": ETA}
     del settings["sampler"]
     model = MLCHDP(Categorical(0.5), **settings).fit(corpus)
     exact = defaultdict(float)
-    for (labels, _), chance in TreePosterior(Tiny(corpus, model.posterior_.priors)).states.items():
-        exact[labels] += chance
+    for (labels, _), probability in TreePosterior(
+        Tiny(corpus, model.posterior_.priors)
+    ).states.items():
+        exact[labels] += probability
     drawn = zip(
         model.posterior_.cluster_of_group.tolist(),
         model.posterior_.units[0].type_of_unit.tolist(),
@@ -106,8 +108,8 @@ def test_mlc_hdp_draws_types_and_clusters_as_often_as_enumeration_says():
 def marginal(table, side):
     """Return the probabilities of the partitions of the groups (0) or of the units (1)."""
     result = defaultdict(float)
-    for labels, chance in table.items():
-        result[labels[side]] += chance
+    for labels, probability in table.items():
+        result[labels[side]] += probability
     return result
 
 
@@ -147,14 +149,14 @@ def normal_gamma_mixture(x, alpha, mean, strength, shape, rate):
     return {labels: weight / total for labels, weight in table.items()}
 
 
-def test_dp_mixture_draws_partitions_as_often_as_enumeration_says():
+def test_dp_mixture_draws_agree_with_enumeration():
     x = np.array([-1.2, -0.9, 0.3, 2.0, 2.2])
     family = Gaussian(mean=0.0, strength=0.5, shape=1.5, rate=1.0)
     corpus = Corpus(np.random.default_rng(0).integers(9, size=(5, 3)), {"x": x})
     model = DPMixture({"x": family}, alpha=1.3, random_state=0, progress=False, **LONG)
     exact = normal_gamma_mixture(x, 1.3, 0.0, 0.5, 1.5, 1.0)
     found = frequencies(model.fit(corpus))
-    # 52 partitions are seen with some 3% of chance each way; of pairs there are but ten.
+    # Frequencies of 52 partitions are noisy; those of the ten pairs are less so.
     assert distance(found, exact) < 0.1
     assert together(found) == pytest.approx(together(exact), abs=0.05)
 
@@ -173,7 +175,7 @@ def test_dp_mixture_finds_the_clusters_that_scikit_learn_finds():
     assert far[0] < 0.1 < 0.9 < far[1]
 
 
-def test_dp_mixture_does_not_look_at_content():
+def test_dp_mixture_ignores_content():
     truth = letters(n_groups_per_cluster=5, random_state=0)
     other = Corpus(np.ones((20, 2), int), truth.corpus.contexts)
     model = DPMixture(**SHORT).fit(truth.corpus)

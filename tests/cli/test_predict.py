@@ -72,8 +72,8 @@ def test_a_context_that_the_new_file_does_not_have_is_missing(fitted, new_file, 
 
 def test_words_and_authors_unseen_in_training_are_ignored(fitted, tmp_path):
     new = tmp_path / "new.csv"
-    strange = {"abstract": ["zebra lion", "kernel zebra"], "authors": ["Zoe", "Dan; Zoe"]}
-    pd.DataFrame({**strange, "year": [None, 2000]}).to_csv(new, index=False)
+    unseen = {"abstract": ["zebra lion", "kernel zebra"], "authors": ["Zoe", "Dan; Zoe"]}
+    pd.DataFrame({**unseen, "year": [None, 2000]}).to_csv(new, index=False)
     result = invoke("predict", fitted, new, "--out", tmp_path / "out.csv")
     assert result.exit_code == 0, result.output
     assert np.isfinite(pd.read_csv(tmp_path / "out.csv")["probability"]).all()
@@ -164,8 +164,8 @@ def test_names_that_a_spreadsheet_would_run_are_escaped_unless_raw(fitted, tmp_p
     pd.DataFrame({"name": names, "abstract": ["kernel margin"] * len(names)}).to_csv(
         file, index=False
     )
-    for more, start in ([], "'"), (["--raw"], ""):
-        result = invoke("predict", fitted, file, "--names", "name", "--out", out, *more)
+    for options, start in ([], "'"), (["--raw"], ""):
+        result = invoke("predict", fitted, file, "--names", "name", "--out", out, *options)
         assert result.exit_code == 0, result.output
         written = pd.read_csv(out)["group"].tolist()
         assert [w.strip() for w in written[:4]] == [f"{start}{name}" for name in names[:4]]

@@ -8,7 +8,7 @@ from experiments import missing
 from experiments.running import Setting, run_experiment
 
 
-def a_corpus():
+def corpus_of_all_kinds():
     contexts = {
         "number": np.array([1.5, 2.5, 3.5]),
         "vector": np.arange(6.0).reshape(3, 2),
@@ -19,7 +19,7 @@ def a_corpus():
 
 
 def test_removed_contexts_are_missing_and_others_are_unchanged():
-    corpus = a_corpus()
+    corpus = corpus_of_all_kinds()
     hidden = missing.hide(corpus, np.array([1]))
     for name, column in hidden.contexts.items():
         assert column.kind == corpus.contexts[name].kind
@@ -30,11 +30,11 @@ def test_removed_contexts_are_missing_and_others_are_unchanged():
     assert all(column.observed.all() for column in corpus.contexts.values())
 
 
-def test_nothing_removed_is_the_corpus_and_everything_removed_can_be_fitted():
+def test_no_context_or_all_contexts_can_be_removed():
     corpus = mc2.datasets.letters(3, 20, random_state=0).corpus
     assert missing.hide(corpus, np.zeros(0, int)).fingerprint() == corpus.fingerprint()
-    nothing = missing.hide(corpus, np.arange(corpus.n_groups))
-    labels = mc2.MC2(n_sweeps=4, burn_in=2, thin=1, random_state=0).fit(nothing).labels_
+    without = missing.hide(corpus, np.arange(corpus.n_groups))
+    labels = mc2.MC2(n_sweeps=4, burn_in=2, thin=1, random_state=0).fit(without).labels_
     assert len(labels) == corpus.n_groups
 
 

@@ -1,4 +1,4 @@
-"""Posterior draws of the parameters follow the laws that the textbooks name."""
+"""Posterior draws of the parameters follow the known distributions."""
 
 import numpy as np
 import pytest
@@ -21,8 +21,8 @@ def draws(family, seen):
     return family.sample_parameters(rows, np.random.default_rng(11)), row
 
 
-def assert_follows(sample, law):
-    assert stats.kstest(sample, law.cdf).pvalue > 1e-3
+def assert_follows(sample, distribution):
+    assert stats.kstest(sample, distribution.cdf).pvalue > 1e-3
 
 
 def test_gaussian_draws_follow_the_normal_gamma_posterior():

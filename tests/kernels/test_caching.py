@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept: in any folder that can be written, next to them, or nowhere."""
+"""Compiled kernels are cached in a writable folder, next to their source, or not at all."""
 
 import importlib.util
 import os
@@ -102,7 +102,7 @@ def test_a_temporary_folder_is_used_where_package_and_home_are_read_only(
 ):
     monkeypatch.setattr(caching.tempfile, "gettempdir", lambda: str(tmp_path))
     monkeypatch.setattr(caching.TemporaryFolder, "ensure_cache_path", make_folder)
-    with pytest.warns(UserWarning, match="cached in .*: set MCSQUARED_CACHE to a folder that is"):
+    with pytest.warns(UserWarning, match="cached in .*: set MCSQUARED_CACHE to a permanent folder"):
         assert kernel()(3) == 6
     assert cached(caching.TemporaryFolder.folder()) == [".nbc", ".nbi"]
     again = kernel()

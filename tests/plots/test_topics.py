@@ -18,13 +18,13 @@ def test_every_topic_has_its_words_with_bars_of_their_probabilities(posterior):
     shown = texts(ax)
     for topic, bars in enumerate(ax.containers):
         words = table["words"][topic].split(", ")
-        at = shown.index(f"topic {topic} ({table['weight'][topic]:.1%})")
-        assert shown[at + 1 : at + 1 + len(words)] == words
+        first = 1 + shown.index(f"topic {topic} ({table['weight'][topic]:.1%})")
+        assert shown[first : first + len(words)] == words
         lengths = np.array([bar.get_width() for bar in bars])
         probability = posterior.word_given_topic.loc[topic, words].to_numpy()
         np.testing.assert_allclose(lengths / lengths[0], probability / probability[0])
-        # A word is on its bar.
-        rows = [text.get_position()[1] for text in ax.texts[at + 1 : at + 1 + len(words)]]
+        # Words are on their bars.
+        rows = [text.get_position()[1] for text in ax.texts[first : first + len(words)]]
         assert rows == pytest.approx([bar.get_y() + bar.get_height() / 2 for bar in bars])
 
 
@@ -46,13 +46,13 @@ def test_only_the_selected_topics_are_drawn(posterior):
 def test_dollar_signs_in_words_are_drawn_literally(posterior):
     words = posterior.vocabulary.copy()
     words[:] = [f"${word}$" for word in words]
-    other = mc2.Posterior(**vars_of(posterior, vocabulary=words))
+    other = mc2.Posterior(**arguments_of(posterior, vocabulary=words))
     ax = plots.topic_words(other, 0)
-    ax.figure.canvas.draw()  # mathematics that is none would fail here
+    ax.figure.canvas.draw()  # invalid mathematics would fail here
     assert any(r"\$wört3\$" in text for text in texts(ax))
 
 
-def vars_of(posterior, **changed):
+def arguments_of(posterior, **changed):
     names = (
         "priors group_names vocabulary contexts tokens_per_group cluster_of_group chain_of_draw "
         "sweep_of_draw trace parameters word_frequency document_frequency"
@@ -75,7 +75,7 @@ def test_images_are_the_topics_in_row_order_and_each_has_its_number(posterior):
         assert number[0] == left + 1.5
         assert number[1] < top
         mosaic[top : top + 3, left : left + 4] = np.nan
-    assert np.isnan(mosaic).all()  # nothing beside the images
+    assert np.isnan(mosaic).all()  # nothing outside the images
 
 
 def test_means_of_vectors_are_images_too(vectors):

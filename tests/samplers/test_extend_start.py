@@ -1,4 +1,4 @@
-"""A chain of a large corpus begins with a sample of it, and all groups have labels at once."""
+"""A chain of a large corpus starts from a sample, and all groups have initial labels."""
 
 import math
 
@@ -17,25 +17,20 @@ from tests.oracles.counts import differences, recount
 
 @pytest.fixture
 def sampled(monkeypatch):
-    """Take 200 groups for a large corpus, of which 60 are enough to begin with."""
+    """Treat 200 groups as a large corpus, whose chains start from a sample of 60."""
     monkeypatch.setattr(extend_start, "MAX_UNSAMPLED_GROUPS", 100)
     monkeypatch.setattr(extend_start, "SAMPLED_GROUPS", 60)
 
 
-def corpus():
-    drawn = mc2.datasets.simulate(
-        200,
-        tokens_per_group=30,
-        n_words=50,
-        contexts={"x": mc2.Gaussian(mean=0.0, rate=1.0)},
-        random_state=1,
-    )
-    return drawn
+def simulated():
+    contexts = {"x": mc2.Gaussian(mean=0.0, rate=1.0)}
+    options = {"tokens_per_group": 30, "n_words": 50, "random_state": 1}
+    return mc2.datasets.simulate(200, contexts=contexts, **options).corpus
 
 
 @pytest.mark.parametrize("lam", [math.inf, Gamma(1, 0.1)], ids=["shared", "varying"])
-def test_the_first_sweep_makes_the_counts_those_of_all_groups(lam, sampled):
-    data = corpus().corpus
+def test_after_the_first_sweep_all_groups_are_counted(lam, sampled):
+    data = simulated()
     priors = Priors.for_corpus(data, lam=lam)
     observations = observe(data, priors)
     state = BLOCKED.start(observations, priors, 0, 0)
@@ -49,7 +44,7 @@ def test_the_first_sweep_makes_the_counts_those_of_all_groups(lam, sampled):
 
 
 def test_first_labels_do_not_depend_on_the_shard(sampled):
-    data = corpus().corpus
+    data = simulated()
     priors = Priors.for_corpus(data, lam=2.0)
     observations = observe(data, priors)
     part = observations.shard(20, 40)
@@ -67,7 +62,7 @@ def test_first_labels_do_not_depend_on_the_shard(sampled):
 
 
 def test_first_topics_follow_the_words_of_the_sample(sampled):
-    data = corpus().corpus
+    data = simulated()
     priors = Priors.for_corpus(data, lam=2.0)
     observations = observe(data, priors)
     state = BLOCKED.start(observations, priors, 0, 0)
@@ -86,8 +81,8 @@ def test_a_sampled_start_finds_the_clusters_of_all_groups(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["words", "vectors"])
-def test_groups_taken_out_are_those_of_a_corpus_of_them(kind):
-    data = corpus().corpus
+def test_taking_groups_gives_the_observations_of_the_smaller_corpus(kind):
+    data = simulated()
     if kind == "vectors":
         rng = np.random.default_rng(0)
         data = mc2.Corpus([rng.normal(size=(j % 4, 2)) for j in range(200)], data.contexts)

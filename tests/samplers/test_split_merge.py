@@ -123,7 +123,7 @@ def log_contexts(observations, groups):
 
 
 def visits(name, n_sweeps, seed=0):
-    """Return how often each partition is visited when nothing but splits and merges happens."""
+    """Return how often splits and merges alone visit each partition, and its exact probability."""
     observations, priors, state = tiny(name)
     backend, seen = LocalBackend(observations, priors), Counter()
     backend.load_labels(state, Key(seed, 0, 0))
@@ -164,11 +164,11 @@ def test_many_splits_and_merges_alone_agree_with_enumeration(name, calibration):
 
 
 @pytest.mark.parametrize("wrong", [0.8, 1.25])
-def test_a_wrong_acceptance_ratio_is_noticed(wrong, monkeypatch):
-    right = split_merge.SplitMergeRound.log_gain
+def test_a_wrong_acceptance_ratio_is_detected(wrong, monkeypatch):
+    correct = split_merge.SplitMergeRound.log_gain
 
     def log_gain(self, *given):
-        return right(self, *given) + math.log(wrong) * 3
+        return correct(self, *given) + math.log(wrong) * 3
 
     monkeypatch.setattr(split_merge.SplitMergeRound, "log_gain", log_gain)
     assert distance(*visits("year and bag", 1_500)) > TOLERANCE
@@ -184,7 +184,7 @@ def separated(n_groups=120):
 
 
 def run(corpus, n_sweeps=45, n_clusters=1, bounds=NO_BOUNDS, make=LocalBackend, **options):
-    """Sweep from so many random clusters; return the state."""
+    """Sweep from ``n_clusters`` random clusters; return the state and the observations."""
     priors = Priors.for_corpus(corpus, lam=Gamma(1, 0.1))
     observations = observe(corpus, priors)
     state = BLOCKED.start(observations, priors, 0, 0, "random", n_clusters, 8)
@@ -257,12 +257,12 @@ def test_backends_that_do_not_move_clusters_skip_the_step(monkeypatch):
 def test_new_slots_fill_whole_vectors(monkeypatch):
     """Kernels read and write sixteen clusters at a time."""
     corpus, _ = separated()
-    right = split_merge.SplitMergeRound.accept
+    original = split_merge.SplitMergeRound.accept
 
     def accept(self, log_gain, *given):
         counts = self.sweep.state.counts
         counts.groups_in_cluster[counts.groups_in_cluster == 0] = 1  # as if no slot were empty
-        return right(self, log_gain, *given)
+        return original(self, log_gain, *given)
 
     monkeypatch.setattr(split_merge.SplitMergeRound, "accept", accept)
     state, _ = run(corpus, 3)

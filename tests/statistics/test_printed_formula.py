@@ -1,6 +1,6 @@
 """A negative control: with the cluster step as it is printed, the exactness test fails.
 
-The appendix sums ε over the active topics in Γ(Σ_m [v ε_m + c_km]), where the whole prior weighs v.
+The appendix sums ε over the active topics only in Γ(Σ_m [v ε_m + c_km]); the sum should be 1.
 """
 
 import pytest
@@ -11,9 +11,9 @@ from tests.statistics.agreement import compare, is_exact, row
 from tests.statistics.corpora import missing_and_bag
 
 
-def log_ratio(whole, in_cluster, own):
-    """The factor of the cluster step that is printed wrong: ln Γ(A) − ln Γ(A + N_j)."""
-    return gammaln(whole + in_cluster) - gammaln(whole + in_cluster + own)
+def log_ratio(whole, in_cluster, n_tokens):
+    """Return the misprinted factor of the cluster step: ln Γ(A) − ln Γ(A + N_j)."""
+    return gammaln(whole + in_cluster) - gammaln(whole + in_cluster + n_tokens)
 
 
 def walk_with(whole_prior):

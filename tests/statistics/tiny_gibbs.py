@@ -21,7 +21,7 @@ FAMILY = Gaussian(mean=0.0, strength=0.5, shape=1.5, rate=1.0)
 
 
 def partitions(n):
-    """All partitions of n things, as labels numbered by first appearance."""
+    """Return all partitions of n items, as labels numbered by first appearance."""
     labels = [(0,)]
     for _ in range(n - 1):
         labels = [(*old, new) for old in labels for new in range(max(old) + 2)]
@@ -41,8 +41,8 @@ def stirling(n):
     return row
 
 
-def _context_terms():
-    """Log-marginal of the contexts of every set of groups: the families know the formula."""
+def _log_contexts():
+    """Return the log-marginal of the contexts of every set of groups, computed by the family."""
     terms = {}
     for members in product((False, True), repeat=N_GROUPS):
         x = np.array([c for c, m in zip(CONTEXT, members, strict=True) if m and c is not None])
@@ -51,7 +51,7 @@ def _context_terms():
     return terms
 
 
-LOG_CONTEXTS = _context_terms()
+LOG_CONTEXTS = _log_contexts()
 
 
 def counts(z, topics):
@@ -113,7 +113,7 @@ def exact_posterior():
 def log_cluster_weights(j, z, topics_of_group, weights, printed):
     """Log-weights of the clusters for group j, the last of them a new one (appendix A.2).
 
-    `printed` takes Σ_{m≤M}(vε_m + c_km) for the total where the whole prior weighs v.
+    If `printed`, the total is Σ_{m≤M}(vε_m + c_km), although the whole prior has weight v.
     """
     others = [i for i in range(N_GROUPS) if i != j]
     labels = sorted({z[i] for i in others})
@@ -196,10 +196,10 @@ def resample_topics(z, topics, weights, unused, uniform, rng):
         probabilities = []
         for m, weight in enumerate(weights):
             same = [t for t in range(N_TOKENS) if topics[t] == m]
-            here = sum(z[GROUP_OF_TOKEN[t]] == k for t in same)
-            alike = sum(WORDS[t] == word for t in same)
-            likelihood = (alike + BETA) / (len(same) + N_WORDS * BETA)
-            probabilities.append((here + V * weight) * likelihood)
+            in_cluster = sum(z[GROUP_OF_TOKEN[t]] == k for t in same)
+            same_word = sum(WORDS[t] == word for t in same)
+            likelihood = (same_word + BETA) / (len(same) + N_WORDS * BETA)
+            probabilities.append((in_cluster + V * weight) * likelihood)
         probabilities.append(V * unused / N_WORDS)
         topics[i] = pick(probabilities, uniform[N_GROUPS + i])
         if topics[i] == len(weights):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.arrays import Int32s, Int64s
-from mcsquared.corpus.content import blocks_of_rows, check_largest, object_array
+from mcsquared.corpus.content import blocks_of_rows, check_max_count, object_array
 from mcsquared.errors import InputError
 
 RowRange = tuple[int, int]  # first and last of a half-open range of rows
@@ -303,7 +303,7 @@ def recode_rows(
             codes, counts = codes[kept], counts[kept]
         block = sparse.csr_matrix((counts, codes, start), shape=(last - first, n_columns))
         block.sum_duplicates()
-        check_largest(block.data.max(initial=0), argument)
+        check_max_count(block.data.max(initial=0), argument)
         final.append(np.diff(block.indptr), block.indices, block.data)
         yield block
     raw.remove()

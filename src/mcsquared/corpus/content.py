@@ -52,9 +52,9 @@ class Words:
     @property
     def tokens_per_group(self) -> Int64s:
         """Number of tokens of each group, int64 (n_groups,)."""
-        total = np.zeros(len(self.counts.data) + 1, np.int64)
-        np.cumsum(self.counts.data, dtype=np.int64, out=total[1:])
-        return np.diff(total[self.counts.indptr])
+        offsets = np.zeros(len(self.counts.data) + 1, np.int64)
+        np.cumsum(self.counts.data, dtype=np.int64, out=offsets[1:])
+        return np.diff(offsets[self.counts.indptr])
 
     @property
     def n_tokens(self) -> int:
@@ -174,7 +174,7 @@ def row_offsets(sizes: ArrayLike) -> Int64s:
 
 
 def blocks_of_rows(start: Integers, max_entries: int) -> Iterator[tuple[int, int]]:
-    """Yield (first, last) of consecutive rows with at most ``max_entries`` entries, or one row."""
+    """Yield bounds of blocks of rows: at most ``max_entries`` entries each, or a single row."""
     first, n_rows = 0, len(start) - 1
     while first < n_rows:
         last = int(np.searchsorted(start, start[first] + max_entries, side="right")) - 1
@@ -186,8 +186,8 @@ def blocks_of_rows(start: Integers, max_entries: int) -> Iterator[tuple[int, int
 def entries_of_rows(start: Int64s, rows: Integers) -> tuple[Int64s, Int64s]:
     """Return the indices of the entries of selected rows, and the offsets of these rows."""
     sizes = np.diff(start)[rows]
-    begins = row_offsets(sizes)
-    return np.arange(begins[-1]) + np.repeat(start[rows] - begins[:-1], sizes), begins
+    offsets = row_offsets(sizes)
+    return np.arange(offsets[-1]) + np.repeat(start[rows] - offsets[:-1], sizes), offsets
 
 
 def words_from_counts(matrix: Any, vocabulary: Iterable[str] | None = None) -> Words:
@@ -207,7 +207,7 @@ def canonical_counts(matrix: Any, argument: str) -> sparse.csr_matrix:
         raise InputError(
             f"{argument} must contain integer counts >= 0, got a negative count ({data.min():g})"
         )
-    check_largest(data.max(initial=0), argument)
+    check_max_count(data.max(initial=0), argument)
     counts.eliminate_zeros()
     counts = sparse.csr_matrix(
         (counts.data.astype(np.int32, copy=False), counts.indices, counts.indptr),
@@ -271,7 +271,7 @@ def _as_csr(matrix: Any, argument: str) -> sparse.csr_matrix:
         raise InputError(f"{argument} must be a 2-D matrix of counts, got {matrix.ndim} dimensions")
     if matrix.dtype.kind == "u" and matrix.dtype.itemsize == 8:
         # A cast to int64 would make the largest counts negative.
-        check_largest(matrix.max() if 0 not in matrix.shape else 0, argument)
+        check_max_count(matrix.max() if 0 not in matrix.shape else 0, argument)
     # Duplicates are summed in a wide type: int8 counts would overflow silently.
     wide = np.float64 if matrix.dtype.kind == "f" else np.int64
     is_csr = sparse.issparse(matrix) and matrix.format == "csr"
@@ -283,7 +283,7 @@ def _as_csr(matrix: Any, argument: str) -> sparse.csr_matrix:
     return counts
 
 
-def check_largest(count: float, argument: str) -> None:
+def check_max_count(count: float, argument: str) -> None:
     """Raise `InputError` if a count does not fit into 32 bits."""
     if count > MAX_COUNT:
         raise InputError(f"{argument} must contain counts <= {MAX_COUNT}, got {count:.0f}")

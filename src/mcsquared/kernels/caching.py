@@ -25,9 +25,9 @@ except ImportError:  # numba 0.60
     from numba.core.caching import _InTreeCacheLocator as InTreeCacheLocator
 
 VARIABLE = "MCSQUARED_CACHE"
-ANNOUNCEMENT = "mcsquared: compiling kernels for the first fit, which takes about two minutes, once"
-announced: list[bool] = []  # not empty after the first kernel that was not in the cache
-_FEW_KERNELS = 5
+ANNOUNCEMENT = "mcsquared: compiling kernels before the first fit (about two minutes, only once)"
+announced: list[bool] = []  # not empty once a kernel was not found in the cache
+_MIN_CACHED = 5  # kernels; with fewer in the cache, compilation is announced
 
 
 class FolderLocator(InTreeCacheLocator):
@@ -37,7 +37,7 @@ class FolderLocator(InTreeCacheLocator):
         super().__init__(py_func, py_file)
         folder = self.folder()
         if folder is None:
-            raise OSError("there is no such folder")
+            raise OSError("no such folder")
         self._cache_path = os.path.join(folder, self.get_suitable_cache_subpath(py_file))
 
     @classmethod
@@ -54,7 +54,7 @@ class FolderLocator(InTreeCacheLocator):
 
 
 class ChosenFolder(FolderLocator):
-    """The folder that the user has chosen."""
+    """The folder chosen by the user."""
 
     @staticmethod
     def folder():
@@ -71,20 +71,20 @@ class TemporaryFolder(FolderLocator):
         user = os.getuid() if hasattr(os, "getuid") else "user"
         folder = Path(tempfile.gettempdir()) / f"mcsquared-{user}"
         folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
-        private = os.name == "nt" or (found.st_uid == user and not found.st_mode & 0o077)
-        return folder if stat.S_ISDIR(found.st_mode) and private else None
+        status = folder.lstat()
+        is_private = os.name == "nt" or (status.st_uid == user and not status.st_mode & 0o077)
+        return folder if stat.S_ISDIR(status.st_mode) and is_private else None
 
 
 class ReadOnlyFolder(InTreeCacheLocator):
     """The folder of the source, even if it is not writable."""
 
     def ensure_cache_path(self):
-        """Accept the folder: kernels are read from it."""
+        """Do nothing: kernels are only read from this folder."""
 
 
 class KernelCacheImpl(CompileResultCacheImpl):
-    """The folders in which kernels are cached; those of other packages do not change."""
+    """The folders in which kernels are cached; those of other packages are not affected."""
 
     _locator_classes = (
         ChosenFolder,
@@ -97,9 +97,9 @@ class KernelCacheImpl(CompileResultCacheImpl):
 class CacheFile(IndexDataCacheFile):
     """The cache files of a kernel; damaged files are replaced.
 
-    The name of a file depends on the key of its version. Consecutive numbers, which numba uses,
-    can be given twice by processes that compile at the same time, and one would load the other's
-    version.
+    The name of a file depends on the key of its version. Numba uses consecutive numbers, which
+    two processes that compile at the same time may both assign; one would then load the version of
+    the other.
     """
 
     def save(self, key, data):
@@ -139,9 +139,9 @@ class KernelCache(FunctionCache):
         return None
 
     def _announce(self):
-        """Say once that kernels are compiled, if almost none is in the cache."""
+        """Announce once that kernels are being compiled, if the cache is almost empty."""
         cached = list(Path(self.cache_path).glob("*.nbi"))
-        if not announced and len(cached) < _FEW_KERNELS:
+        if not announced and len(cached) < _MIN_CACHED:
             print(ANNOUNCEMENT, file=sys.stderr, flush=True)
         announced.append(True)
 
@@ -151,7 +151,7 @@ class KernelCache(FunctionCache):
             super().save_overload(sig, data)
         except OSError as error:
             warnings.warn(
-                f"compiled kernels cannot be cached ({error.strerror or error}), so that every "
+                f"compiled kernels cannot be cached ({error.strerror or error}), so every "
                 f"process compiles them: set {VARIABLE} to a writable folder",
                 stacklevel=2,
             )
@@ -159,7 +159,7 @@ class KernelCache(FunctionCache):
             if isinstance(self._impl.locator, TemporaryFolder):
                 warnings.warn(
                     f"compiled kernels are cached in {TemporaryFolder.folder()}: set {VARIABLE} to "
-                    "a folder that is kept",
+                    "a permanent folder",
                     stacklevel=2,
                 )
 
@@ -167,10 +167,10 @@ class KernelCache(FunctionCache):
 def njit(*, cache, **options):
     """Compile a function with ``numba.njit``; its cache is a `KernelCache`."""
 
-    def compiled(function):
+    def decorate(function):
         dispatcher = numba.njit(**options)(function)
         if cache and not numba.config.DISABLE_JIT:
             dispatcher._cache = KernelCache(function)
         return dispatcher
 
-    return compiled
+    return decorate

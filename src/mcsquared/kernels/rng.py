@@ -17,7 +17,7 @@ BLOCK = 64  # random numbers per block of `fill_uniforms`
 
 
 class Step(IntEnum):
-    """Steps of a sweep that draw random numbers. Unique, so that no two steps share a counter."""
+    """Steps of a sweep that draw random numbers; values are unique, so no two share a counter."""
 
     START = 0
     CLUSTERS = 1
@@ -72,7 +72,7 @@ class Step(IntEnum):
 def philox(c0, c1, c2, c3, k0, k1):
     """Return the four 32-bit words of Philox4x32-10 for a counter and a key.
 
-    Computed in uint64, so that the compiler can vectorise a loop of calls.
+    The arithmetic is in uint64, so that the compiler can vectorise a loop of calls.
     """
     low = uint64(0xFFFFFFFF)
     c0, c1, c2, c3 = uint64(c0), uint64(c1), uint64(c2), uint64(c3)

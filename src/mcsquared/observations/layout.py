@@ -53,7 +53,7 @@ class Layout:
     group_start: Int64s  # (n_groups + 1,)
     word: Int32s  # (n_tokens,): empty for content other than words
     n_words: int
-    chunks: Int64s | None = None  # (n_chunks + 1,): chunks of groups, of a shard of a corpus
+    chunks: Int64s | None = None  # (n_chunks + 1,): given for a shard of a corpus
 
     @cached_property
     def chunk_start(self) -> Int64s:
@@ -151,9 +151,8 @@ def n_chunks_for(n_groups: int, n_tokens: int) -> int:
 class LayoutSummary:
     """The layout of a corpus on disk, from one pass over the lengths of its groups."""
 
-    # (n_chunks + 1,): number of groups and tokens before each chunk
-    chunk_start: Int64s
-    token_start: Int64s
+    chunk_start: Int64s  # (n_chunks + 1,): groups before each chunk
+    token_start: Int64s  # (n_chunks + 1,): tokens before each chunk
     lengths: tuple[Int64s, Int64s]  # as in `Layout.lengths`
     longest: int
 

@@ -121,8 +121,8 @@ def context_table(posterior: Posterior, name: str, weights: Floats, axis: str) -
 
 def _number_grid(column: Column) -> Floats:
     """Return evenly spaced points over the observed range, extended by 10% on both sides."""
-    seen = column.observations()
-    low, high = (seen.min(), seen.max()) if len(seen) else (0.0, 1.0)
+    values = column.observations()
+    low, high = (values.min(), values.max()) if len(values) else (0.0, 1.0)
     if low == high:
         low, high = low - 0.5 * max(1.0, abs(low) * 1e-6), high + 0.5 * max(1.0, abs(high) * 1e-6)
     margin = 0.1 * (high - low)
@@ -131,8 +131,8 @@ def _number_grid(column: Column) -> Floats:
 
 def _counts_grid(column: Column) -> Floats:
     """Return integers from 0 to about twice the largest observation, all or 101 of them."""
-    seen = column.observations()
-    last = np.ceil(2.0 * (seen.max() if len(seen) else 1.0)) + 10.0
+    values = column.observations()
+    last = np.ceil(2.0 * (values.max() if len(values) else 1.0)) + 10.0
     if last <= _MAX_COUNT:
         return np.arange(last + 1.0)
     return np.unique(np.round(np.linspace(0.0, last, _GRID_POINTS)))

@@ -26,10 +26,10 @@ class EffectParameters(NamedTuple):
 class TypeDraw:
     """The types of the units of a level above groups in one kept draw; all of them are occupied.
 
-    The types below are the clusters, for the lowest level.
+    For the lowest level, the types below are the clusters.
     """
 
-    children: Int32s  # children by type of their parent and own type, (n_types, n_types below)
+    children: Int32s  # number by type of the parent and type of the child, (n_types, n_types below)
     draws_below: Int64s  # draws from the weights at the root of the level below, (n_types below,)
     alpha: float  # concentration of types
     v: float  # concentration of the types below in a type

@@ -37,7 +37,7 @@ def top_words(posterior: Posterior, n_words: int) -> Int32s:
 
 
 def topic_table(posterior: Posterior, n_words: int, names: list[str]) -> pd.DataFrame:
-    """Return one row per topic: topic, name, weight, words or means, coherence and so on."""
+    """Return one row per topic; see `Posterior.topics`."""
     import pandas as pd
 
     n_words = check_integer("n_words", n_words, 1)
@@ -153,13 +153,10 @@ def align_topics(values: Floats, topic: Int64s, n_topics: int) -> Floats:
 
 def aligned_shares(posterior: Posterior) -> Iterator[tuple[float, ParameterDraw, Floats]]:
     """Yield weight, draw and topic shares (draw.n_clusters, n_topics) of draws with parameters."""
-    drawn = zip(posterior.parameters, posterior.topic_alignment, strict=True)
-    for weight, (draw, topic) in zip(posterior.parameter_weights, drawn, strict=True):
-        yield (
-            float(weight),
-            draw,
-            align_topics(draw.topic_given_cluster(), topic, posterior.n_topics),
-        )
+    draws = (posterior.parameter_weights, posterior.parameters, posterior.topic_alignment)
+    for weight, draw, topic in zip(*draws, strict=True):
+        shares = align_topics(draw.topic_given_cluster(), topic, posterior.n_topics)
+        yield float(weight), draw, shares
 
 
 def topic_given_group(posterior: Posterior, dtype: type = np.float64) -> NDArray[Any]:

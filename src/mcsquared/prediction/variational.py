@@ -36,13 +36,13 @@ from mcsquared.prediction.parameters import ModelParameters
 
 N_PASSES = 20
 TOLERANCE = 0.01  # share of a group's tokens that change topic in the last pass
-TINY = np.float32(1e-37)  # smaller probabilities, relative to the most probable topic's, are this
+TINY = np.float32(1e-37)  # smallest probability, relative to that of the most probable topic
 BATCH_SIZE = 1 << 25  # entries times topics of a batch of groups
-# Clusters are not sampled in groups of so many tokens, given so many topics: on NIPS papers and UN
-# speeches they agree with the sampler within its Monte Carlo error, in shorter texts they do not.
+# From these numbers on, clusters of groups are not sampled: on NIPS papers and UN speeches they
+# agree with the sampler within its Monte Carlo error, in shorter texts they do not.
 MIN_TOKENS, MIN_TOPICS = 500, 100
-MIN_TOKENS_OF_TOPICS = 20  # of groups whose topics are not sampled
-MIN_TOKENS_OF_START = 200  # of groups that start from the topics of the previous draw
+MIN_TOKENS_OF_TOPICS = 20  # in groups whose topics are not sampled
+MIN_TOKENS_OF_START = 200  # in groups that start from the topics of the previous draw
 MIN_SIMILARITY = 0.2  # Σ_w √(p(w) q(w)) over the main words of the same topic in two draws
 
 
@@ -83,7 +83,7 @@ class MeanLikelihoods:
     ) -> Floats:
         """Return E[θ_j] for a finite λ: float64 (n_groups, topics); rows sum to 1.
 
-        ``initial`` are shares of topics from which to start; a negative one is not known.
+        ``initial`` contains initial shares of topics, negative if unknown.
         """
         lam, shares = parameters.lam, np.exp(parameters.log_topic_given_cluster)
         base = lam * (np.exp(log_softmax(log_cluster, axis=1)) @ shares)
@@ -172,11 +172,11 @@ def full_table(likelihood: NDArray[np.floating]) -> TopicTable:
 def shares_of_similar_topics(
     previous: ModelParameters, parameters: ModelParameters, topics: Floats, sizes: Int64s
 ) -> Floats:
-    """Return the shares of the most similar topic of the previous draw, −1 without any.
+    """Return the shares of the most similar topic of the previous draw; −1 if there is none.
 
     ``topics`` are those of the previous draw, (n_groups, topics), ``sizes`` the numbers of tokens.
-    Draws of a chain have mostly the same topics, so that passes which start from these shares are
-    few. The shares of groups of fewer than `MIN_TOKENS_OF_START` tokens are −1: few passes make
+    Draws of a chain have mostly the same topics, so that few passes are needed from these shares.
+    The shares of groups with fewer than `MIN_TOKENS_OF_START` tokens are −1: few passes would make
     their draws too similar, and the mean over draws predicts worse.
     """
     similarity = (parameters.main_words @ previous.main_words.T).toarray()

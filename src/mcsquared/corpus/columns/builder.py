@@ -78,8 +78,8 @@ def split_batch(codes: Integers, strings: list[str], separator: str) -> Batch:
     for text in [*strings, ""]:  # the last one has code -1
         entries += [code_of.setdefault(part, len(code_of)) for part in split(text, separator)]
         start.append(len(entries))
-    chosen, begins = entries_of_rows(np.array(start), codes)
-    values, lengths = np.array(entries, np.int64)[chosen], np.diff(begins)
+    chosen, offsets = entries_of_rows(np.array(start), codes)
+    values, lengths = np.array(entries, np.int64)[chosen], np.diff(offsets)
     return Batch("bag", len(codes), bool(code_of), values, list(code_of), lengths)
 
 

@@ -87,7 +87,7 @@ def refine_shares(first, last, tokens, likelihood, base, share, tables, words):
     share : float64 (n_tokens,)
         Updated.
     tables : int64 (2, cluster slots)
-        Expected numbers of tables are added, in fixed point; the result is in fixed point, too.
+        Expected numbers of tables are added, in fixed point, as is the returned change.
     words : int64 (n_columns,), or empty
         Shares are added by column, in fixed point.
     """

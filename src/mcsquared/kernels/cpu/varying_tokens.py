@@ -39,8 +39,8 @@ TOKEN, END, ROW, BASE, UNIFORM = range(5)  # next token, last token + 1, offsets
 class GroupsInTurn(NamedTuple):
     """Groups whose tokens are drawn in turn, one token of each at a time.
 
-    The rows of the numbers, weights, counts and random numbers belong to the same groups only until
-    groups are moved: the numbers of a group say where the others begin.
+    Row g of ``numbers`` contains the offsets of group g in the other arrays: after a group has
+    replaced a finished one, its rows there are not row g.
     """
 
     numbers: np.ndarray  # int64 (N_IN_TURN, 5): TOKEN, END, ROW, BASE, UNIFORM

@@ -24,7 +24,7 @@ from mcsquared.kernels.rng import BLOCK, Step
 
 GROUP_TABLES = int(Step.GROUP_TABLES)
 MIN_BASE = 1e-30  # replaces a base of 0, which has underflowed
-AT_ONCE = 4  # topics whose rows are read together, so that they are waited for once
+AT_ONCE = 4  # topics whose rows are read together, to hide the latency of memory
 
 
 @one_thread_each()
@@ -66,7 +66,7 @@ def score_topics(n_slots, n_cluster_slots, count, weights, scratch, part):
         occupied = uint32(ballot(count_of_thread > 0))
         while occupied != 0:
             for r in range(AT_ONCE):
-                # Beyond the last topic: one that is read but not added.
+                # After the last topic, a row is read but not added.
                 source = max(int32(ffs(occupied)), int32(0))
                 topic[r] = begin + source
                 n_of_topic[r] = shuffle(count_of_thread, source)

@@ -75,8 +75,8 @@ def statistic(values, offset, left, right):
 @cuda.jit
 def _log_likelihood_rows(first, last, n_slots, width, values, factors, natural, out):
     """Multiply statistics and natural parameters in tiles of shared memory."""
-    of_token = cuda.shared.array((DEPTH, TILE), float64)
-    of_topic = cuda.shared.array((DEPTH, TILE), float64)
+    token_tile = cuda.shared.array((DEPTH, TILE), float64)
+    topic_tile = cuda.shared.array((DEPTH, TILE), float64)
     sums = cuda.local.array(N_CELLS, float64)
     thread = cuda.threadIdx.x
     row, column = thread // SIDE, thread % SIDE
@@ -93,14 +93,14 @@ def _log_likelihood_rows(first, last, n_slots, width, values, factors, natural, 
                 value = statistic(values, (token + position) * width, factors[0, s], factors[1, s])
             if s < n_statistics and topic + position < n_slots:
                 parameter = natural[s * n_slots + topic + position]
-            of_token[depth, position] = value
-            of_topic[depth, position] = parameter
+            token_tile[depth, position] = value
+            topic_tile[depth, position] = parameter
         cuda.syncthreads()
         for depth in range(DEPTH):
             for a in range(PER_THREAD):
                 for b in range(PER_THREAD):
                     sums[a * PER_THREAD + b] += (
-                        of_token[depth, row + a * SIDE] * of_topic[depth, column + b * SIDE]
+                        token_tile[depth, row + a * SIDE] * topic_tile[depth, column + b * SIDE]
                     )
         cuda.syncthreads()
     for a in range(PER_THREAD):

@@ -2,9 +2,9 @@
 
     x_j ~ ρ F(φ_{z_j}) + (1 − ρ) F(φ_0),        ρ ~ Beta(1, 1),   φ_0 from the prior of φ
 
-h_j tells whether x_j comes from its cluster. Clusters are drawn with h summed out, then h given the
-clusters; statistics are sums over the values of each kind. h is not stored: until the groups are
-swept again it is a function of the random numbers of the sweep and of the clusters then drawn.
+h_j indicates whether x_j comes from its cluster. Clusters are drawn with h summed out, then h given
+the clusters; statistics are sums over the values of each kind. h is not stored: until the groups
+are swept again, it is a function of the random numbers and the clusters of the sweep.
 """
 
 import numpy as np
@@ -31,9 +31,9 @@ def with_outliers(
     key: Key,
     threads: ThreadPool,
 ) -> Observations:
-    """Return the observations with values of the background apart, given all parameters.
+    """Return the observations with values from the background marked, given all parameters.
 
-    ``clusters`` are those that the groups were drawn into, with the same ``key``.
+    ``clusters`` are those drawn for the groups, with the same ``key``.
     """
     if given is None or not observations.background_columns:
         return observations

@@ -41,11 +41,11 @@ class DividedLabels(NamedTuple):
     rows: Entries  # topics of every group, which do not change
     # (n_groups,): 2p + side for a group of pair p; 2 n_pairs for a group without a pair
     sides: Int32s
-    bases: GroupBases | None = None  # the result of `bases_of_groups`, where labels stay in memory
+    bases: GroupBases | None = None  # from `bases_of_groups`, if labels stay in memory
 
 
 class ClusterDraw(NamedTuple):
-    """Parameters and key that the clusters of the sweep were drawn with, if backgrounds exist."""
+    """Parameters and key with which clusters were drawn in this sweep, if backgrounds exist."""
 
     contexts: ContextDraw
     key: Key
@@ -101,13 +101,13 @@ def begin_division(
     rows = Entries(np.concatenate([[0], np.cumsum(n_topics)]), topic, count)
     clusters, sides = labels.cluster_of_group.copy(), np.zeros(observations.n_groups, np.int32)
     first, last = np.searchsorted(chosen, observations.first_group + np.array([0, len(clusters)]))
-    described = chosen[first:last] - observations.first_group
-    counts = np.zeros((len(described), n_slots))
-    for row, j in enumerate(described):
+    in_shard = chosen[first:last] - observations.first_group
+    counts = np.zeros((len(in_shard), n_slots))
+    for row, j in enumerate(in_shard):
         entries = slice(rows.start[j], rows.start[j + 1])
         counts[row, rows.column[entries]] = rows.count[entries]
     divided = DividedLabels(clusters, labels.topic_of_token, rows, sides)
-    return divided, (clusters[described], counts)
+    return divided, (clusters[in_shard], counts)
 
 
 def divide(
@@ -115,7 +115,7 @@ def divide(
 ) -> tuple[DividedLabels, SumsByName]:
     """Divide the groups of every pair between its two sides; sum them by side."""
     n_sides, n_slots = division.launch.shares.shape
-    observations = _apart(observations, labels, division.drawn, threads)
+    observations = _with_outliers(observations, labels, division.drawn, threads)
     launch = division.launch._replace(scores=_python_scores(observations, labels, division))
     sides, bases = labels.sides.copy(), bases_of_groups(observations, labels, division)
     contexts = (observations.dense, observations.bags_given(division.category_shapes))
@@ -183,7 +183,7 @@ def draw_set_tables(
 class LamCandidates(NamedTuple):
     """Argument of `sum_given_lams`: τ (cluster slots, topic slots), values of λ, and a key.
 
-    If ``draws``, tables are drawn given the first λ.
+    Tables are drawn given the first λ if ``draws`` is true.
     """
 
     shares: Floats
@@ -231,7 +231,7 @@ def end_division(
 ) -> tuple[Labels, SumsByName]:
     """Move the groups of every side to its cluster; return plain labels and sums of clusters."""
     slots, cluster_of_side, row_of_unit, drawn = argument
-    observations = _apart(observations, labels, drawn, threads)
+    observations = _with_outliers(observations, labels, drawn, threads)
     inside = labels.sides < len(cluster_of_side)
     clusters = labels.cluster_of_group.copy()
     clusters[inside] = cluster_of_side[labels.sides[inside]]
@@ -243,13 +243,13 @@ def end_division(
     return Labels(clusters, labels.topic_of_token), sums
 
 
-def _apart(
+def _with_outliers(
     observations: Observations,
     labels: DividedLabels,
     drawn: ClusterDraw | None,
     threads: ThreadPool,
 ) -> Observations:
-    """Return the observations with values of backgrounds apart, as when the groups were swept."""
+    """Return the observations with outliers marked as when the groups were swept."""
     contexts, key = (None, Key(0, 0, 0)) if drawn is None else drawn
     return with_outliers(observations, labels.cluster_of_group, contexts, key, threads)
 

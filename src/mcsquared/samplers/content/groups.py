@@ -100,12 +100,12 @@ def tabulate_factorials(task: GroupTask) -> tuple[Float32s, Float32s]:
 def sum_groups(task: GroupTask) -> dict[str, Any]:
     """Count the groups of every cluster and sum their contexts; return fields of `Sums`."""
     observations, labels, globals_, threads = task
-    given = (labels.cluster_of_group, globals_.contexts, globals_.key, threads)
-    apart = with_outliers(observations, *given)
-    sums = sum_by_label(apart, labels.cluster_of_group, globals_.slots[0], threads)
+    clusters, n_slots = labels.cluster_of_group, globals_.slots[0]
+    observations = with_outliers(observations, clusters, globals_.contexts, globals_.key, threads)
+    sums = sum_by_label(observations, clusters, n_slots, threads)
     if globals_.parent_weights is not None:
-        clusters, row_of_unit = labels.cluster_of_group, globals_.parent_weights.row_of_unit
-        sums["children"] = count_children(observations, clusters, row_of_unit, globals_.slots[0])
+        row_of_unit = globals_.parent_weights.row_of_unit
+        sums["children"] = count_children(observations, clusters, row_of_unit, n_slots)
     return sums
 
 
@@ -128,7 +128,7 @@ def sum_by_label(
     n_labels: int,
     threads: ThreadPool,
 ) -> dict[str, Any]:
-    """Count the groups of every label and sum their contexts, as `Sums` names them."""
+    """Count the groups of every label and sum their contexts; return fields of `Sums`."""
     chunk_start = observations.layout.chunk_start
     n_chunks = len(chunk_start) - 1
     statistics = np.zeros((n_chunks, n_labels, observations.n_context_statistics))

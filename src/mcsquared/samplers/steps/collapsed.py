@@ -45,14 +45,14 @@ TOKENS_AT_ONCE = 4096
 def is_collapsed_step_due(sweep: Sweep) -> bool:
     """Return whether a collapsed sweep follows this one: λ = ∞, few tokens, and due now.
 
-    With levels above groups there is none: its clusters are drawn without them.
+    With levels above groups there is none: the collapsed sampler ignores them.
     """
     state, observations = sweep.state, sweep.observations
     if state.levels:
         return False
-    few = observations.n_words > 0 and observations.n_tokens <= MAX_COLLAPSED_TOKENS
-    now = state.sweep <= FIRST_SWEEPS or state.sweep % PERIOD == 0
-    return few and observations.sampled is None and math.isinf(state.lam) and now
+    is_small = observations.n_words > 0 and observations.n_tokens <= MAX_COLLAPSED_TOKENS
+    is_due = state.sweep <= FIRST_SWEEPS or state.sweep % PERIOD == 0
+    return is_small and observations.sampled is None and math.isinf(state.lam) and is_due
 
 
 def collapsed_step(sweep: Sweep) -> None:

@@ -55,10 +55,10 @@ def _n_slots(occupied: int, unused: float, concentration: float, bound: int | No
     return -(-slots // N_LANES) * N_LANES
 
 
-def _n_empty(unused: float, concentration: float, least: int) -> int:
+def _n_empty(unused: float, concentration: float, minimum: int) -> int:
     """Return the number of empty slots that share the unused weight."""
-    empty = float(least)
+    empty = float(minimum)
     if unused > MAX_TAIL_WEIGHT:
-        # Each stick leaves c / (1 + c) of the rest, on average.
+        # On average, each stick leaves c / (1 + c) of the rest.
         empty = math.log(MAX_TAIL_WEIGHT / unused) / -math.log1p(1.0 / concentration)
-    return math.ceil(min(max(empty, least), MAX_EMPTY))
+    return math.ceil(min(max(empty, minimum), MAX_EMPTY))

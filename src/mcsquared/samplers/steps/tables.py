@@ -28,10 +28,10 @@ def draw_tables(
     threads: ThreadPool = SINGLE_THREAD,
     first_row: int = 0,
 ) -> CountArray:
-    """Draw CRT(customers, concentration) exactly: (n_restaurants, n_dishes).
+    """Draw CRT(customers, concentration) exactly, of the shape and type of ``customers``.
 
-    ``customers``, int32 or int64, has the same shape and type; ``concentration`` is (n_dishes,).
-    ``first_row`` is the index of the first restaurant among the random numbers.
+    ``customers`` is int32 or int64 (n_restaurants, n_dishes), ``concentration`` (n_dishes,).
+    Restaurant i uses the random numbers of row ``first_row + i``.
     """
     customers = np.ascontiguousarray(customers)
     concentration = np.ascontiguousarray(concentration, np.float64)

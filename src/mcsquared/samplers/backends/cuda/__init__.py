@@ -42,7 +42,7 @@ def missing_gpu() -> str | None:
 
 
 def check_families(observations: Observations) -> None:
-    """Raise an error for families, and contexts that act on topics, which require a CPU."""
+    """Raise `InputError` for families and effects that require a CPU."""
     if observations.effect_values is not None:
         raise InputError("effects require device='cpu', got device='cuda'")
     if observations.background_columns:

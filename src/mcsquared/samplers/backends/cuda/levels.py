@@ -55,5 +55,5 @@ class DeviceMessages:
 
     def on_host(self) -> NDArray[np.int64]:
         """Return the messages: (n_units, type slots)."""
-        found: NDArray[np.int64] = copy_to_host(self._messages)
-        return found
+        messages: NDArray[np.int64] = copy_to_host(self._messages)
+        return messages
