@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
-from statistics import median
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.contenders import BlockedFinite, BlockedInfinite
@@ -48,8 +48,8 @@ def main() -> None:
     found = profile(chain, given.threads, given.warm_up, given.sweeps)
     print("step".ljust(28), *(f"{n:>9}" for n in given.threads))
     for step in found[given.threads[0]]:
-        if max(median(found[n][step]) for n in given.threads) >= 0.05:
-            print(step.ljust(28), *(f"{median(found[n][step]):9.2f}" for n in given.threads))
+        if max(fmean(found[n][step]) for n in given.threads) >= 0.05:
+            print(step.ljust(28), *(f"{fmean(found[n][step]):9.2f}" for n in given.threads))
 
 
 def profile(chain: Blocked, numbers: list[int], n_dropped: int, n_sweeps: int) -> Milliseconds:

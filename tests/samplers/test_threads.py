@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
+import time
 
 import pytest
 
@@ -95,3 +98,47 @@ def test_an_error_in_another_thread_arrives_at_the_end() -> None:
         end = threads.begin(N_CHUNKS, run)
         with pytest.raises(MemoryError, match="of another thread"):
             end()
+
+
+def test_the_number_of_threads_follows_the_measured_time_of_a_step(monkeypatch) -> None:
+    monkeypatch.setattr(pools, "THREAD_COST", 100_000.0)
+
+    def quick(first: int, last: int) -> int:
+        return last - first
+
+    def slow(first: int, last: int) -> int:
+        began = time.thread_time_ns()
+        while time.thread_time_ns() - began < 2_000 * (last - first):
+            pass
+        return last - first
+
+    with ThreadPool(4) as threads:
+        for run, work, as_estimated in ((quick, 1e9, False), (slow, 1e5, True), (slow, 1e9, False)):
+            name = (run.__name__, work)
+            assert (len(threads.map(N_CHUNKS, run, work=work, name=name)) == 1) is as_estimated
+            assert sum(threads.map(N_CHUNKS, run, work=work, name=name)) == N_CHUNKS
+        assert threads.n_for(1e9, ("quick", 1e9)) == 1
+        assert threads.n_for(1e5, ("slow", 1e5)) == 4
+        assert threads.n_for(1e9, ("slow", 1e9)) == 4
+
+
+def test_a_pool_learns_what_a_thread_costs(monkeypatch) -> None:
+    monkeypatch.setattr(pools, "THREAD_COST", 100_000.0)
+    monkeypatch.setattr(pools, "COST_WEIGHT", 1.0)
+    with ThreadPool(4) as threads:
+        before = threads.n_for(1e6)
+        # Sleeping takes wall time, but no CPU time: threads seem to start late.
+        threads.map(4, lambda *_: time.sleep(0.05), even=True)
+        assert threads.n_for(1e6) < before
+
+
+def test_a_pool_that_is_not_closed_does_not_keep_the_interpreter_from_exiting() -> None:
+    code = """
+from mcsquared.samplers.threads import ThreadPool
+threads = ThreadPool(3)
+print(sum(threads.map(1000, lambda first, last: last - first)))
+end = threads.begin(1000, lambda first, last: last - first)
+"""
+    command = [sys.executable, "-c", code]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert found.stdout.strip() == "1000"

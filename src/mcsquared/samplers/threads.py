@@ -1,17 +1,23 @@
 """A thread pool for the chunks of a step; draws do not depend on the number of threads."""
 
+import atexit
 import math
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from queue import SimpleQueue
+from threading import Lock, Thread
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-# Nanoseconds to start a thread and hand it its shares, most of them holding the GIL: an estimate
-# from the speed-ups of NIPS (λ = ∞) with 8 and 16 threads.
+# Nanoseconds to start a thread and hand it its shares, most of them holding the GIL. A pool begins
+# with this estimate and measures it.
 THREAD_COST = 100_000.0
+LOWEST_COST, HIGHEST_COST = 0.2, 3.0  # of a pool, relative to `THREAD_COST`
+COST_WEIGHT, WORK_WEIGHT = 0.05, 0.3  # of the last step, in the running means of what is measured
 GUIDED = 2  # guided scheduling: a share is 1 / (2 n_threads) of the remaining chunks,
 MAX_SHARES = 256  # but at least 1 / 256 of all chunks
 
@@ -23,17 +29,112 @@ class Workers(ThreadPoolExecutor):
         self.shutdown(wait=kind is None or issubclass(kind, Exception))
 
 
+class SharedStep:
+    """A step whose shares are taken by several threads, each share by one of them.
+
+    Parameters
+    ----------
+    run : callable
+        It takes the first chunk of a share, and the one after its last.
+    shares : list of (int, int)
+    n_threads : int
+        Number of threads that take shares, the calling one included.
+    """
+
+    def __init__(
+        self, run: Callable[[int, int], Any], shares: list[tuple[int, int]], n_threads: int = 1
+    ) -> None:
+        self.run, self.shares, self.n_threads = run, shares, n_threads
+        self.results: list[Any] = [None] * len(shares)
+        self.nanoseconds = [0] * len(shares)  # CPU time of every share
+        self._left = iter(range(len(shares)))  # `next` is atomic: no share is taken twice
+        self._lock, self._all_left, self._n_inside, self._is_over = Lock(), Lock(), 0, False
+        self._error: BaseException | None = None
+        self._all_left.acquire()
+
+    def take_shares(self) -> None:
+        """Take shares until none is left."""
+        for share in self._left:
+            began = time.thread_time_ns()
+            self.results[share] = self.run(*self.shares[share])
+            self.nanoseconds[share] = time.thread_time_ns() - began
+
+    def help(self) -> None:
+        """Take shares in another thread than the one that asked for the step."""
+        with self._lock:
+            is_late = self._is_over  # all shares were taken before this thread woke up
+            self._n_inside += not is_late
+        if is_late:
+            return
+        try:
+            self.take_shares()
+        except BaseException as error:  # raised in the thread that asked
+            self._error = error
+        with self._lock:
+            self._n_inside -= 1
+            if self._is_over and self._n_inside == 0:
+                self._all_left.release()
+
+    def end(self) -> None:
+        """Take the remaining shares, and wait for the other threads."""
+        try:
+            self.take_shares()
+        finally:
+            with self._lock:
+                self._is_over, others_inside = True, self._n_inside > 0
+            if others_inside:
+                self._all_left.acquire()
+        if self._error is not None:
+            raise self._error
+
+
+class Helpers:
+    """Threads that wait for steps to help with; they start when the first step needs them."""
+
+    def __init__(self, n: int) -> None:
+        self._n, self._steps, self._threads = n, SimpleQueue[SharedStep | None](), list[Thread]()
+
+    def ask(self, step: SharedStep, n: int) -> None:
+        """Let ``n`` threads help with a step, as soon as they are idle."""
+        if not self._threads:
+            # Steps that are under way when the interpreter exits are finished first.
+            atexit.register(self.stop)
+            self._threads = [Thread(target=self._help, daemon=True) for _ in range(self._n)]
+            for thread in self._threads:
+                thread.start()
+        for _ in range(n):
+            self._steps.put(step)
+
+    def _help(self) -> None:
+        while (step := self._steps.get()) is not None:
+            step.help()
+            del step  # it refers to arrays
+
+    def stop(self, wait: bool = True) -> None:
+        """End all threads after the steps that they help with."""
+        for _ in self._threads:
+            self._steps.put(None)
+        if wait:
+            atexit.unregister(self.stop)
+            for thread in self._threads:
+                thread.join()
+            self._threads = []
+
+
 class ThreadPool:
     """At most ``n`` threads, the calling one included; kernels release the GIL.
 
-    A step that takes W nanoseconds on one thread takes about W / n + n c on n threads, where c is
-    `THREAD_COST`. It uses √(W / c) threads, which minimises this sum: further threads would make
-    it slower.
+    A step that takes W nanoseconds on one thread takes about W / n + n c on n threads. It uses
+    √(W / c) threads, which minimises this sum: further threads would make it slower. W is estimated
+    by the caller and, from its second time on, from the CPU time that the step took; c begins as
+    `THREAD_COST` and follows the wall time of steps.
     """
 
     def __init__(self, n: int = 1) -> None:
         self.n = n
-        self._pool = Workers(n - 1) if n > 1 else None
+        self._helpers = Helpers(n - 1) if n > 1 else None
+        self._relative_cost = 1.0  # c, relative to `THREAD_COST`
+        self._relative_work: dict[Hashable, float] = {}  # W relative to its estimate, by step
 
     def map(
         self,
@@ -42,6 +143,7 @@ class ThreadPool:
         first_chunk: int = 0,
         even: bool = False,
         work: float = math.inf,
+        name: Hashable = None,
     ) -> list[Any]:
         """Call ``run(first, last)`` for shares of the chunks; return the results in chunk order.
 
@@ -52,8 +154,15 @@ class ThreadPool:
             share. By default shares shrink towards the end, so that threads finish together.
         work : float
             Nanoseconds that all chunks take on one thread, roughly; see `n_for`.
+        name : hashable
+            Steps with the same name have the same relation of work to its estimate; by default
+            those with the same ``run``.
         """
-        return self.begin(n_chunks, run, first_chunk, even, work)()
+        began = time.perf_counter_ns()
+        step = self._begin(n_chunks, run, first_chunk, even, work, name)
+        step.end()
+        self._learn(step, work, name, time.perf_counter_ns() - began)
+        return step.results
 
     def begin(
         self,
@@ -68,41 +177,67 @@ class ThreadPool:
         The calling thread can do other work in between. When it calls that function, it takes its
         part of the remaining shares; without other threads, it does all the work.
         """
-        n = self.n_for(work)
-        if self._pool is None or n == 1:
-            return lambda: [run(first_chunk, first_chunk + n_chunks)]
-        bounds = first_chunk + np.array(_even(n_chunks, n) if even else _guided(n_chunks, n))
-        shares = [(first, last) for first, last in pairwise(bounds.tolist()) if first < last]
-        results: list[Any] = [None] * len(shares)
-        left = iter(range(len(shares)))  # `next` is atomic: no share is taken twice
-
-        def take_shares() -> None:
-            for share in left:
-                results[share] = run(*shares[share])
-
-        others = [self._pool.submit(take_shares) for _ in range(min(n, len(shares)) - 1)]
+        step = self._begin(n_chunks, run, first_chunk, even, work)
 
         def end() -> list[Any]:
-            try:
-                take_shares()
-            finally:
-                for other in others:
-                    if not other.cancel():
-                        other.result()
-            return results
+            step.end()
+            self._learn(step, work)
+            return step.results
 
         return end
 
-    def n_for(self, work: float) -> int:
+    def n_for(self, work: float, name: Hashable = None) -> int:
         """Return the number of threads for a step of ``work`` nanoseconds on one thread."""
-        return max(round(min(self.n, math.sqrt(work / THREAD_COST))), 1)
+        if (relative := self._relative_work.get(name)) is not None:
+            work = relative * (1.0 if math.isinf(work) else work)
+        cost = self._relative_cost * THREAD_COST
+        return max(round(min(self.n, math.sqrt(work / cost))), 1)
+
+    def _begin(
+        self,
+        n_chunks: int,
+        run: Callable[[int, int], Any],
+        first_chunk: int,
+        even: bool,
+        work: float,
+        name: Hashable = None,
+    ) -> SharedStep:
+        n = self.n_for(work, _name_of(run, name))
+        if self._helpers is None or n == 1:
+            return SharedStep(run, [(first_chunk, first_chunk + n_chunks)])
+        bounds = first_chunk + np.array(_even(n_chunks, n) if even else _guided(n_chunks, n))
+        shares = [(first, last) for first, last in pairwise(bounds.tolist()) if first < last]
+        step = SharedStep(run, shares, max(min(n, len(shares)), 1))
+        self._helpers.ask(step, step.n_threads - 1)
+        return step
+
+    def _learn(
+        self, step: SharedStep, work: float, name: Hashable = None, wall: float | None = None
+    ) -> None:
+        """Measure W of a step and, given its wall time, c."""
+        name = _name_of(step.run, name)
+        if self._helpers is None or name is None:
+            return
+        measured, n = max(sum(step.nanoseconds), 1.0), step.n_threads
+        relative = measured if math.isinf(work) else measured / max(work, 1.0)
+        before = self._relative_work.get(name, relative)
+        self._relative_work[name] = before + WORK_WEIGHT * (relative - before)
+        if wall is not None and n > 1:
+            cost = max(wall - measured / n, 0.0) / n / THREAD_COST
+            cost = min(max(cost, LOWEST_COST), HIGHEST_COST)
+            self._relative_cost += COST_WEIGHT * (cost - self._relative_cost)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
-        if self._pool is not None:
-            self._pool.__exit__(kind, *exception)
+        if self._helpers is not None:
+            self._helpers.stop(wait=kind is None or issubclass(kind, Exception))
+
+
+def _name_of(run: Callable[..., Any], name: Hashable) -> Hashable:
+    """Return the name of a step; None if nothing is known of it."""
+    return getattr(run, "__code__", None) if name is None else name
 
 
 SINGLE_THREAD = ThreadPool()

@@ -274,7 +274,7 @@ def _sum_chunks(
 
     n_chunks = len(observations.layout.chunk_start) - 1
     work = 3.0 * observations.n_tokens + 100.0 * observations.n_groups
-    return add_sums(threads.map(n_chunks, run, even=True, work=work))
+    return add_sums(threads.map(n_chunks, run, even=True, work=work, name=kernel.__name__))
 
 
 def summed_chunks(sums: SumsByName) -> SumsByName:

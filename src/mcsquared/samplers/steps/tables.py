@@ -8,6 +8,8 @@ from mcsquared.kernels.cpu.counts import draw_table_counts
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
 from mcsquared.samplers.types import Key, Sweep
 
+TABLE_COST = 200.0  # nanoseconds to draw the tables of one cell
+
 
 def draw_cluster_tables(sweep: Sweep) -> None:
     """Draw the tables of clusters on the backend, given v and the ε of the globals."""
@@ -39,4 +41,5 @@ def draw_tables(
     def draw(first: int, last: int) -> CountArray:
         return draw_table_counts(customers[first:last], concentration, key, first_row + first)
 
-    return np.concatenate(threads.map(len(customers), draw))
+    work = TABLE_COST * customers.size
+    return np.concatenate(threads.map(len(customers), draw, work=work))
