@@ -88,3 +88,19 @@ def test_settling_removes_clusters_that_no_draw_has_at_little_loss():
     settled = settle(labels, draws)
     assert settled.max() == 2
     assert expected_loss(settled, draws) < 1.02 * expected_loss(labels, draws)
+
+
+def test_a_consensus_of_many_small_clusters_is_searched_again_within_the_bound_of_the_draws():
+    """Draws that disagree: the best partition of all has more clusters than any draw."""
+    rng = np.random.default_rng(0)
+    kind = np.arange(60) % 3
+    draws = np.stack([3 * kind + rng.integers(0, 3, 60) for _ in range(12)]).astype(np.int32)
+    draws[:, 30:] = rng.integers(0, 9, (12, 30))
+    posterior = with_draws(draws)
+    free = consensus(draws)
+    assert free.max() >= 9, "otherwise the bound does not matter"
+    bounded = consensus(draws, max_clusters=9)
+    assert bounded.max() < 9
+    assert posterior.n_clusters <= 9
+    assert expected_loss(bounded, draws) <= expected_loss(settle(free, draws), draws)
+    assert expected_loss(posterior.labels, draws) <= expected_loss(settle(free, draws), draws)

@@ -338,10 +338,16 @@ class DaskBackend(ShardedBackend):
             try:
                 return future.result(timeout=SECONDS_BETWEEN_CHECKS)
             except (CancelledError, KilledWorker):
+<<<<<<< ours
                 return Lost.WORKER
             except (TimeoutError, UnboundLocalError):  # raised by Dask, rarely, at the time limit
+=======
+                return None
+            except (TimeoutError, UnboundLocalError) as error:  # the latter by Dask, rarely
+>>>>>>> theirs
                 if future.status == "error":
                     raise
+                _forget_frames(error)
                 if not workers <= set(_alive(self.client)):
                     return Lost.WORKER
         return Lost.WORKER
@@ -407,6 +413,17 @@ class DaskBackend(ShardedBackend):
         self.labels[number], self._handles[number] = returned.labels, UNASSIGNED
         self._n_done[number] = len(self._calls)
         return returned
+
+
+def _forget_frames(error: BaseException | None) -> None:
+    """Detach an error from its frames.
+
+    Frames of Dask refer to the error and to the future, in a cycle: workers would keep the result
+    until the next garbage collection.
+    """
+    while error is not None:
+        error.__traceback__ = None
+        error = error.__context__
 
 
 def _parts(n: int) -> list[tuple[int, int]]:

@@ -47,7 +47,7 @@ _ENTRIES_PER_BLOCK = 2**22
 _MAX_ENTRIES = 2**28
 
 
-def consensus(draws: Int32s, loss: Loss = "vi") -> Int32s:
+def consensus(draws: Int32s, loss: Loss = "vi", max_clusters: int | None = None) -> Int32s:
     """Return the partition with the smallest expected loss, clusters by decreasing size.
 
     Parameters
@@ -56,6 +56,8 @@ def consensus(draws: Int32s, loss: Loss = "vi") -> Int32s:
         The cluster of each group in each draw, in 0..n_groups - 1.
     loss : "vi" or "binder"
         Variation of information, or the number of pairs on which two partitions disagree.
+    max_clusters : int, optional
+        Largest number of clusters of the partition, at least that of every draw.
 
     Returns
     -------
@@ -66,11 +68,12 @@ def consensus(draws: Int32s, loss: Loss = "vi") -> Int32s:
     chosen = evenly_spaced(n_draws, max(_MAX_TABLE_SIZE // n_groups, _MIN_DRAWS))
     # Clusters are renumbered, so that the result does not depend on their labels in the draws.
     draws = np.stack([numbered_by_size(draws[draw]) for draw in chosen])
-    search = _Search(draws, phi)
+    search = _Search(draws, phi, max_clusters)
     # If the draws disagree, lists are long: use fewer draws.
     if search.pass_cost > _MAX_PASS_COST:
         limit = int(len(draws) * _MAX_PASS_COST / search.pass_cost)
-        search = _Search(draws[evenly_spaced(len(draws), max(limit, _MIN_DRAWS))], phi)
+        chosen = evenly_spaced(len(draws), max(limit, _MIN_DRAWS))
+        search = _Search(draws[chosen], phi, max_clusters)
     return numbered_by_size(search.run()[search.unit_of_group])
 
 
@@ -129,7 +132,12 @@ def evenly_spaced(n: int, limit: int) -> Int64s:
 class _Search:
     """Search for the partition of the units with the smallest expected loss, within a budget."""
 
-    def __init__(self, draws: Int32s, phi: Callable[[NDArray[Any]], Floats]) -> None:
+    def __init__(
+        self,
+        draws: Int32s,
+        phi: Callable[[NDArray[Any]], Floats],
+        max_clusters: int | None = None,
+    ) -> None:
         from mcsquared.kernels.cpu import consensus as kernels
 
         columns = np.ascontiguousarray(draws.T)
@@ -156,7 +164,8 @@ class _Search:
         )
         self.kernels = kernels
         n_clusters = max(np.unique(rows).size for rows in row_of_unit.T)
-        self.max_clusters = min(max(4 * n_clusters, _MIN_CLUSTER_BOUND), self.n_units)
+        bound = max(4 * n_clusters, _MIN_CLUSTER_BOUND)
+        self.max_clusters = min(bound if max_clusters is None else max_clusters, self.n_units)
         self.rng = np.random.default_rng(0)
         self.budget = _BUDGET
         self.best = np.zeros(self.n_units, np.int32)

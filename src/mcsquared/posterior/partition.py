@@ -30,7 +30,11 @@ class ConsensusPartition(WeightedDraws):
 
     def _consensus(self, loss: Loss) -> Int32s:
         draws = self.draws_by_weight
-        return settle(consensus(draws, loss), draws)
+        labels = consensus(draws, loss)
+        limit = max(np.unique(draw).size for draw in draws)
+        if labels.max() >= limit:
+            labels = consensus(draws, loss, max_clusters=limit)
+        return settle(labels, draws)
 
     @cached_property
     def cluster_probability(self) -> Floats:
