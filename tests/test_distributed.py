@@ -242,7 +242,6 @@ def test_a_shard_that_costs_every_worker_ends_the_fit_with_a_sentence(client, mo
         mc2.distributed.fit(mc2.MC2(**SCHEDULE), words(), client=client)
 
 
-<<<<<<< ours
 def no_result(observations, labels, argument, threads):
     return labels, None
 
@@ -253,12 +252,9 @@ def test_a_call_that_returns_none_is_not_taken_for_a_lost_worker(client, monkeyp
     assert made.map_groups(no_result, None) == [None] * made.n_shards
 
 
-def test_nothing_is_left_on_the_workers_after_a_fit(client):
-=======
 @pytest.mark.parametrize("seconds", [0.5, 0.03], ids=["in time", "after time limits"])
 def test_nothing_is_left_on_the_workers_after_a_fit(seconds, client, monkeypatch):
     monkeypatch.setattr(backend, "SECONDS_BETWEEN_CHECKS", seconds)
->>>>>>> theirs
     seen = []
 
     def look(info):

@@ -338,13 +338,8 @@ class DaskBackend(ShardedBackend):
             try:
                 return future.result(timeout=SECONDS_BETWEEN_CHECKS)
             except (CancelledError, KilledWorker):
-<<<<<<< ours
                 return Lost.WORKER
-            except (TimeoutError, UnboundLocalError):  # raised by Dask, rarely, at the time limit
-=======
-                return None
             except (TimeoutError, UnboundLocalError) as error:  # the latter by Dask, rarely
->>>>>>> theirs
                 if future.status == "error":
                     raise
                 _forget_frames(error)
