@@ -15,6 +15,7 @@ from dataclasses import replace
 from enum import Enum
 from itertools import groupby, pairwise
 from operator import attrgetter
+from threading import Event
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -334,18 +335,18 @@ class DaskBackend(ShardedBackend):
         """Return the result of a future, or `Lost.WORKER` if one of these workers was lost."""
         from distributed import CancelledError, KilledWorker
 
-        while future is not None:
-            try:
-                return future.result(timeout=SECONDS_BETWEEN_CHECKS)
-            except (CancelledError, KilledWorker):
+        if future is None:
+            return Lost.WORKER
+        # `result` with a time limit would leave cycles of frames that keep the future.
+        is_done = Event()
+        future.add_done_callback(lambda _: is_done.set())
+        while not is_done.wait(SECONDS_BETWEEN_CHECKS):
+            if not workers <= set(_alive(self.client)):
                 return Lost.WORKER
-            except (TimeoutError, UnboundLocalError) as error:  # the latter by Dask, rarely
-                if future.status == "error":
-                    raise
-                _forget_frames(error)
-                if not workers <= set(_alive(self.client)):
-                    return Lost.WORKER
-        return Lost.WORKER
+        try:
+            return future.result()
+        except (CancelledError, KilledWorker):
+            return Lost.WORKER
 
     def _result(self, number: int, name: str) -> Any:
         """Return labels, clusters or the result that the last call returned for a shard.
@@ -408,17 +409,6 @@ class DaskBackend(ShardedBackend):
         self.labels[number], self._handles[number] = returned.labels, UNASSIGNED
         self._n_done[number] = len(self._calls)
         return returned
-
-
-def _forget_frames(error: BaseException | None) -> None:
-    """Detach an error from its frames.
-
-    Frames of Dask refer to the error and to the future, in a cycle: workers would keep the result
-    until the next garbage collection.
-    """
-    while error is not None:
-        error.__traceback__ = None
-        error = error.__context__
 
 
 def _parts(n: int) -> list[tuple[int, int]]:
