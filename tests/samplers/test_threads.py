@@ -10,7 +10,7 @@ import time
 import pytest
 
 from mcsquared.samplers import threads as pools
-from mcsquared.samplers.threads import ThreadPool
+from mcsquared.samplers.threads import MAX_SHARES, ThreadPool
 
 N_CHUNKS = 1000
 
@@ -35,6 +35,16 @@ def test_a_step_uses_the_number_of_threads_that_is_fastest(monkeypatch) -> None:
         times = {n: min(work, 1e15) / n + n * cost for n in range(1, 17)}
         assert times[found] <= 1.01 * min(times.values())
     assert [threads.n_for(work) for work in (1e5, 1e7, 1e9)] == [1, 10, 16]
+
+
+def test_no_more_threads_start_than_a_step_has_shares() -> None:
+    before = threading.active_count()
+    with ThreadPool(1_000_000) as threads:
+        assert threads.map(3, lambda first, last: last - first) == [1, 1, 1]
+        assert threading.active_count() <= before + 2
+        assert sum(threads.map(2_000_000, lambda first, last: last - first, even=True)) == 2_000_000
+        assert threading.active_count() <= before + MAX_SHARES
+    assert threading.active_count() == before
 
 
 def test_a_tiny_step_stays_in_the_calling_thread(monkeypatch) -> None:
@@ -134,7 +144,7 @@ def test_a_pool_learns_what_a_thread_costs(monkeypatch) -> None:
 
 def test_a_pool_that_is_not_closed_does_not_keep_the_interpreter_from_exiting() -> None:
     code = """
-from mcsquared.samplers.threads import ThreadPool
+from mcsquared.samplers.threads import MAX_SHARES, ThreadPool
 threads = ThreadPool(3)
 print(sum(threads.map(1000, lambda first, last: last - first)))
 end = threads.begin(1000, lambda first, last: last - first)

@@ -89,19 +89,20 @@ class SharedStep:
 
 
 class Helpers:
-    """Threads that wait for steps to help with; they start when the first step needs them."""
+    """Threads that wait for steps to help with; they start when a step needs them."""
 
-    def __init__(self, n: int) -> None:
-        self._n, self._steps, self._threads = n, SimpleQueue[SharedStep | None](), list[Thread]()
+    def __init__(self) -> None:
+        self._steps, self._threads = SimpleQueue[SharedStep | None](), list[Thread]()
 
     def ask(self, step: SharedStep, n: int) -> None:
         """Let ``n`` threads help with a step, as soon as they are idle."""
         if not self._threads:
             # Steps that are under way when the interpreter exits are finished first.
             atexit.register(self.stop)
-            self._threads = [Thread(target=self._help, daemon=True) for _ in range(self._n)]
-            for thread in self._threads:
-                thread.start()
+        while len(self._threads) < n:
+            thread = Thread(target=self._help, daemon=True)
+            thread.start()
+            self._threads.append(thread)
         for _ in range(n):
             self._steps.put(step)
 
@@ -124,6 +125,8 @@ class Helpers:
 class ThreadPool:
     """At most ``n`` threads, the calling one included; kernels release the GIL.
 
+    A thread starts when the first step needs it.
+
     A step that takes W nanoseconds on one thread takes about W / n + n c on n threads. It uses
     √(W / c) threads, which minimises this sum: further threads would make it slower. W is estimated
     by the caller and, from its second time on, from the CPU time that the step took; c begins as
@@ -131,8 +134,8 @@ class ThreadPool:
     """
 
     def __init__(self, n: int = 1) -> None:
-        self.n = n
-        self._helpers = Helpers(n - 1) if n > 1 else None
+        self.n = min(n, MAX_SHARES)
+        self._helpers = Helpers() if n > 1 else None
         self._relative_cost = 1.0  # c, relative to `THREAD_COST`
         self._relative_work: dict[Hashable, float] = {}  # W relative to its estimate, by step
 
@@ -202,8 +205,8 @@ class ThreadPool:
         work: float,
         name: Hashable = None,
     ) -> SharedStep:
-        n = self.n_for(work, _name_of(run, name))
-        if self._helpers is None or n == 1:
+        n = min(self.n_for(work, _name_of(run, name)), n_chunks)
+        if self._helpers is None or n <= 1:
             return SharedStep(run, [(first_chunk, first_chunk + n_chunks)])
         bounds = first_chunk + np.array(_even(n_chunks, n) if even else _guided(n_chunks, n))
         shares = [(first, last) for first, last in pairwise(bounds.tolist()) if first < last]
