@@ -2,12 +2,14 @@
 
 import itertools
 
+import matplotlib.colors
 import matplotlib.dates
 import numpy as np
 import pytest
 
 import mcsquared as mc2
 from mcsquared import plots
+from mcsquared.palette import COLOURS, GREY, N_COLOURS
 from mcsquared.plots.canvas import line_style
 
 
@@ -17,6 +19,12 @@ def lines_of(ax):
 
 def bars_of(ax):
     return {bars.get_label(): np.array([bar.get_width() for bar in bars]) for bars in ax.containers}
+
+
+def colours_of(ax):
+    """Return the colours of lines and bars."""
+    bars = (matplotlib.colors.to_hex(bars[0].get_facecolor()) for bars in ax.containers)
+    return [*(line.get_color() for line in ax.get_lines()), *bars]
 
 
 def key(ax):
@@ -43,9 +51,24 @@ def test_the_legend_names_topics_by_their_words_and_lines_differ(posterior, vect
     assert key(plots.topic_over_context(vectors, "year", topics=1)) == ["topic 1"]
 
 
-def test_more_series_than_colours_differ_in_line_style():
-    looks = [tuple(line_style(number).values()) for number in range(24)]
-    assert len(set(looks)) == 24
+def test_lines_differ_in_colour_and_those_of_similar_colours_in_style():
+    looks = [line_style(number) for number in range(N_COLOURS)]
+    assert len({look["color"] for look in looks}) == N_COLOURS
+    assert len({look["linestyle"] for look in looks[:24]}) == 4
+
+
+@pytest.mark.parametrize("name", ["year", "place"])
+def test_topics_and_clusters_have_the_colours_of_the_report(posterior, name):
+    ax = plots.topic_over_context(posterior, name, topics=[2, 0])
+    assert colours_of(ax) == [COLOURS[2], COLOURS[0]]
+    ax = plots.context_of_cluster(posterior, name, clusters=[1])
+    assert colours_of(ax) == [COLOURS[1], GREY]
+
+
+def test_vectors_have_the_colours_of_the_report(posterior):
+    ax = plots.context_of_cluster(posterior, "where", clusters=[2, 1])
+    colours = [container.lines[0].get_color() for container in ax.containers]
+    assert colours == [COLOURS[2], COLOURS[1]]
 
 
 def test_dates_are_drawn_as_dates(posterior):

@@ -5,12 +5,15 @@ import types
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 from scipy import sparse
 
 import mcsquared as mc2
 from mcsquared import plots
-from mcsquared.plots.clusters import embed, group_features
+from mcsquared.palette import COLOURS, GREY, N_COLOURS
+from mcsquared.plots.clusters import _marker, embed, group_features
 from mcsquared.posterior.membership import group_confidence
+from mcsquared.report.layout import cluster_discs, disc_colours
 from tests.posterior.models import make_posterior
 
 
@@ -32,6 +35,17 @@ def test_every_group_is_a_point_of_its_cluster(clear, drawn):
     ]
     assert [len(points.get_offsets()) for points in drawn.collections] == sizes.tolist()
     assert len({tuple(points.get_facecolor()[0, :3]) for points in drawn.collections}) == 3
+
+
+def test_clusters_have_the_colours_of_the_report(clear, drawn):
+    discs = cluster_discs(np.eye(clear.n_clusters), np.bincount(clear.labels))
+    found = [to_hex(points.get_facecolor()[0, :3]) for points in drawn.collections]
+    assert found == [COLOURS[number] for number in disc_colours(discs)]
+
+
+def test_the_colours_of_48_clusters_differ_and_later_ones_are_grey():
+    looks = [_marker(cluster)["color"] for cluster in range(N_COLOURS + 2)]
+    assert looks == [*COLOURS, GREY, GREY]
 
 
 def test_groups_of_a_cluster_are_closer_than_others(clear, drawn):

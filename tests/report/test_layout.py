@@ -70,8 +70,15 @@ def test_a_group_with_a_second_choice_is_on_that_side():
     assert np.einsum("nd,nd->n", toward, offset).mean() > 0
 
 
+def test_no_colour_is_used_twice_before_all_are_used():
+    discs, _, _ = some_discs(N_COLOURS + 12)
+    colour = disc_colours(discs)
+    np.testing.assert_array_equal(colour[:N_COLOURS], np.arange(N_COLOURS))
+    assert colour.max() < N_COLOURS
+
+
 def test_neighbouring_clusters_have_different_colours():
-    discs, _, _ = some_discs(60)
+    discs, _, _ = some_discs(150)
     colour = disc_colours(discs)
     assert colour.max() < N_COLOURS
     apart = np.linalg.norm(discs.centre[:, None] - discs.centre[None], axis=2)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import mcsquared as mc2
+from mcsquared.palette import COLOURS, DARK_COLOURS, N_COLOURS
 
 TABS = ("overview", "map", "clusters", "topics", "groups", "diagnostics")
 
@@ -121,6 +122,21 @@ def test_keys_open_sections_search_neighbours_and_help(browser, pages):
     assert browser.run("return document.getElementById('keys').open")
     browser.press("\ue00c")
     assert not browser.run("return document.getElementById('keys').open")
+
+
+def test_colours_are_those_of_the_palette_in_both_themes(browser, pages):
+    style = "getComputedStyle(document.documentElement).getPropertyValue(`--c${i}`).trim()"
+    script = f"return Array.from({{ length: arguments[0] }}, (_, i) => {style})"
+    browser.open(pages["words"], scheme="light")
+    assert browser.run(script, N_COLOURS) == list(COLOURS)
+    browser.press("d")
+    assert browser.run(script, N_COLOURS) == list(DARK_COLOURS)
+    browser.run("localStorage.clear()")
+    browser.open(pages["words"], scheme="dark")
+    assert browser.run(script, N_COLOURS) == list(DARK_COLOURS)
+    browser.press("d")
+    assert browser.run(script, N_COLOURS) == list(COLOURS)
+    browser.run("localStorage.clear()")
 
 
 def test_the_theme_follows_the_system_and_the_button(browser, pages):

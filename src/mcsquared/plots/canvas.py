@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mcsquared.errors import InputError, import_optional
 from mcsquared.markup import shorten
+from mcsquared.palette import COLOURS
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.tables import top_words
 
@@ -17,10 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Ids = int | Sequence[int] | None  # topics or clusters; None: the largest ones
-# Okabe and Ito's palette without yellow and black, which are hard to see on some backgrounds.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-GREY = "#8C8C8C"
 LINE_STYLES = ("-", "--", "-.", ":")
+SERIES_PER_STYLE = 6  # dashes and markers change, because many colours are similar
 MAX_TICKS = 40
 
 
@@ -74,8 +73,8 @@ def topic_labels(posterior: Posterior, topics: Iterable[int]) -> list[str]:
 
 
 def line_style(number: int) -> dict[str, Any]:
-    """Return the colour and line style of a series; those of the first 24 differ."""
-    dashes = LINE_STYLES[number // len(COLOURS) % len(LINE_STYLES)]
+    """Return the colour and line style of a series; the colours of the first 48 differ."""
+    dashes = LINE_STYLES[number // SERIES_PER_STYLE % len(LINE_STYLES)]
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes}
 
 

@@ -12,9 +12,9 @@ from scipy import sparse
 from mcsquared.arrays import Floats, Int64s
 from mcsquared.checks import check_choice, check_integer
 from mcsquared.errors import InputError, import_optional
+from mcsquared.palette import COLOURS, GREY
 from mcsquared.plots.canvas import (
-    COLOURS,
-    GREY,
+    SERIES_PER_STYLE,
     Ids,
     axes_for,
     heat_map,
@@ -227,7 +227,7 @@ def cluster_map(
 
     Groups are similar if they share a cluster in many draws and have similar topics. The position
     among groups that share a cluster in all draws is arbitrary. Pale points belong to their
-    cluster in few draws. Clusters differ in colour and marker (the 37th and later ones
+    cluster in few draws. Clusters differ in colour and marker (the 49th and later ones
     are grey) and are numbered at their centres.
 
     Parameters
@@ -325,11 +325,11 @@ def embed(features: sparse.csr_matrix, method: str, random_state: int) -> Floats
 
 
 def _marker(cluster: int) -> dict[str, Any]:
-    """Return the colour and marker of a cluster; those of the 36 largest differ."""
-    if cluster >= len(COLOURS) * len(MARKERS):
+    """Return the colour and marker of a cluster; those of the 48 largest differ."""
+    if cluster >= len(COLOURS):
         return {"color": GREY, "marker": "."}
-    marker = MARKERS[cluster // len(COLOURS)]
-    return {"color": COLOURS[cluster % len(COLOURS)], "marker": marker}
+    marker = MARKERS[cluster // SERIES_PER_STYLE % len(MARKERS)]
+    return {"color": COLOURS[cluster], "marker": marker}
 
 
 def _annotate(ax: Axes, points: Floats, text: str) -> None:

@@ -11,9 +11,8 @@ from mcsquared.arrays import Floats
 from mcsquared.checks import check_integer
 from mcsquared.errors import InputError
 from mcsquared.markup import plural
+from mcsquared.palette import COLOURS, GREY
 from mcsquared.plots.canvas import (
-    COLOURS,
-    GREY,
     Ids,
     axes_for,
     label_text,
@@ -239,18 +238,19 @@ def _draw(
     return ax
 
 
-def _series_style(name: str, number: int) -> dict[str, Any]:
-    if name == OVERALL:
+def _series_style(series: Any) -> dict[str, Any]:
+    """Return the look of a topic or cluster by its number, or that of all groups."""
+    if series == OVERALL:
         return {"color": GREY, "linestyle": (0, (1, 1)), "zorder": 1}
-    return line_style(number)
+    return line_style(int(series))
 
 
 def _plot_curves(table: pd.DataFrame, display: str, names: Sequence[str], ax: Axes) -> None:
     x = table.index.to_numpy()
     counts, dates = display == "counts", x.dtype.kind == "M"
     marker = "." if counts and len(x) <= 60 else None
-    for number, (values, label) in enumerate(zip(table.to_numpy().T, names, strict=True)):
-        ax.plot(x, values, lw=1.8, marker=marker, label=label, **_series_style(label, number))
+    for series, values, label in zip(table.columns, table.to_numpy().T, names, strict=True):
+        ax.plot(x, values, lw=1.8, marker=marker, label=label, **_series_style(series))
     ax.set_ylim(bottom=0.0)
     ax.margins(x=0.0)
     if not (counts or dates) and x[-1] - x[0] > MIN_INTEGER_RANGE:
@@ -274,11 +274,10 @@ def _plot_bars(table: pd.DataFrame, names: Sequence[str], ax: Axes) -> None:
     n_series = table.shape[1]
     thickness = 0.84 / n_series
     position = np.arange(len(table))
-    for number, (values, label) in enumerate(zip(table.to_numpy().T, names, strict=True)):
+    for number, (series, label) in enumerate(zip(table.columns, names, strict=True)):
         y = position + (number - (n_series - 1) / 2) * thickness
-        hatch = None if number < len(COLOURS) else "//"
-        colour = _series_style(label, number)["color"]
-        ax.barh(y, values, thickness, color=colour, hatch=hatch, label=label, linewidth=0)
+        colour = _series_style(series)["color"]
+        ax.barh(y, table[series], thickness, color=colour, label=label, linewidth=0)
     ax.set_yticks(position, [label_text(value) for value in table.index], fontsize=8)
     ax.set_ylim(len(table) - 0.5, -0.5)
     ax.set_xlabel("probability")
@@ -292,7 +291,7 @@ def _plot_moments(table: pd.DataFrame, ids: Sequence[Any], names: Sequence[str],
     for number, (series, label) in enumerate(zip(ids, names, strict=True)):
         x = dimension + (number - (len(ids) - 1) / 2) * offset
         mean, sd = table[(series, "mean")].to_numpy(), table[(series, "sd")].to_numpy()
-        colour = COLOURS[number % len(COLOURS)]
+        colour = _series_style(series)["color"]
         ax.errorbar(x, mean, yerr=sd, fmt="o", ms=4, capsize=2, color=colour, label=label)
     ax.set_xticks(dimension)
     ax.set_xlabel("dimension")

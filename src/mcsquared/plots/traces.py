@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mcsquared.errors import InputError
-from mcsquared.plots.canvas import GREY, axes_for, line_style
+from mcsquared.palette import GREY
+from mcsquared.plots.canvas import axes_for, line_style
 from mcsquared.posterior.posterior import posterior_of
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mcsquared.arrays import Floats, Int64s
+from mcsquared.palette import N_COLOURS
 
-N_COLOURS = 10
 _FIT_ROUNDS, _COMPACT_ROUNDS = 150, 60
 _GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 # Largest numbers of clusters for each step of the layout; larger maps skip it.

@@ -19,6 +19,7 @@ from mcsquared.checks import is_integer
 from mcsquared.corpus import Corpus, as_corpus
 from mcsquared.errors import InputError
 from mcsquared.markup import shorten
+from mcsquared.palette import COLOURS, DARK_COLOURS, N_COLOURS
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.membership import cluster_stability, likely_clusters
 from mcsquared.posterior.names import TopicWords
@@ -190,6 +191,7 @@ def report_data(
     diagnostics = diagnostic_data(posterior, bounds or {})
     return {
         "title": title,
+        "n_colours": N_COLOURS,
         "content": content,
         "facts": key_figures(posterior, content["unit"]),
         "checks": checks(posterior, likely.confidence, diagnostics),
@@ -251,7 +253,7 @@ def render(data: dict[str, Any]) -> str:
     """
     from mcsquared import __version__
 
-    style = "\n".join(_asset(f"{name}.css") for name in _STYLES)
+    style = "\n".join([_colour_style(), *(_asset(f"{name}.css") for name in _STYLES)])
     scripts = [_asset(f"{name}.js") for name in _SCRIPTS]
     script = "\n".join(["'use strict';", "(() => {", *scripts, "})();"])
     values = {
@@ -266,6 +268,18 @@ def render(data: dict[str, Any]) -> str:
     page = _PLACEHOLDER.sub(lambda match: values[match[1]], _asset("page.html"))
     # A title may contain lone surrogates, which UTF-8 cannot encode.
     return page.encode("utf-8", "replace").decode("utf-8")
+
+
+def _colour_style() -> str:
+    """Return the colours of the palette as variables of the style sheet, for both themes."""
+    light, dark = (
+        " ".join(f"--c{number}: {colour};" for number, colour in enumerate(colours))
+        for colours in (COLOURS, DARK_COLOURS)
+    )
+    chosen = f':root[data-theme="dark"] {{ {dark} }}'
+    preferred = f':root:not([data-theme="light"]) {{ {dark} }}'
+    media = f"@media (prefers-color-scheme: dark) {{ {preferred} }}"
+    return f":root {{ {light} }}\n{media}\n{chosen}"
 
 
 def _asset(name: str) -> str:

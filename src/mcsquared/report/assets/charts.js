@@ -139,7 +139,7 @@ function traceChart(trace, bound, height = 150) {
       bound && s('line', { class: 'bound', x1: left, x2: width - right, y1: y(bound), y2: y(bound) }),
       trace.chains.map((chain, i) => s('path', {
         d: path(chain.sweeps.map(x), chain.values.map((v) => y(v ?? lowY))),
-        style: { fill: 'none', stroke: `var(--c${i % 10})`, 'stroke-width': 1.3, 'stroke-linejoin': 'round' },
+        style: { fill: 'none', stroke: colourOf(i), 'stroke-width': 1.3, 'stroke-linejoin': 'round' },
       })));
   });
 }

@@ -35,10 +35,10 @@ function binned(values, times, total) {
 function diagnosticsView() {
   const found = page.diagnostics;
   const bounds = { n_clusters: found.bounds.clusters, n_topics: found.bounds.topics };
-  const legend = found.n_chains > 1 && h('div', { class: 'legend' }, Array.from({ length: found.n_chains }, (_, i) => h('span', { class: 'chip' }, h('span', { class: 'dot', style: { background: `var(--c${i % 10})` } }), `chain ${i}`)));
+  const legend = found.n_chains > 1 && h('div', { class: 'legend' }, Array.from({ length: found.n_chains }, (_, i) => h('span', { class: 'chip' }, h('span', { class: 'dot', style: { background: colourOf(i) } }), `chain ${i}`)));
   const slots = found.truncation.flatMap((chain) => [
-    { label: `chain ${chain.chain}: clusters`, value: chain.clusters / chain.cluster_slots, text: `${formatInteger(chain.clusters)} of ${formatInteger(chain.cluster_slots)}`, colour: `var(--c${chain.chain % 10})` },
-    { label: `chain ${chain.chain}: topics`, value: chain.topics / chain.topic_slots, text: `${formatInteger(chain.topics)} of ${formatInteger(chain.topic_slots)}`, colour: `var(--c${chain.chain % 10})` },
+    { label: `chain ${chain.chain}: clusters`, value: chain.clusters / chain.cluster_slots, text: `${formatInteger(chain.clusters)} of ${formatInteger(chain.cluster_slots)}`, colour: colourOf(chain.chain) },
+    { label: `chain ${chain.chain}: topics`, value: chain.topics / chain.topic_slots, text: `${formatInteger(chain.topics)} of ${formatInteger(chain.topic_slots)}`, colour: colourOf(chain.chain) },
   ]);
   const element = h('div', { class: 'view' },
     h('h2', { tabindex: '-1' }, 'Diagnostics'),

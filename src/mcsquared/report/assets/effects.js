@@ -6,11 +6,11 @@ function effectCurves(c) {
   const [found, n] = [prevalence[c], topics.n];
   const column = (part, m) => Float32Array.from(found.values, (_, v) => found[part][v * n + m]);
   const chosen = Array.from({ length: Math.min(N_LINES, n) }, (_, m) => m);
-  const chart = curves(found.points, chosen.map((m) => ({ values: column('share', m), low: column('low', m), high: column('high', m), colour: `var(--c${m})`, band: 0.07 })),
+  const chart = curves(found.points, chosen.map((m) => ({ values: column('share', m), low: column('low', m), high: column('high', m), colour: colourOf(m), band: 0.07 })),
     { label: `topics by ${contexts[c].name}`, format: (x) => formatValue(contexts[c], x, 3), height: 300, scale: true });
   chart.csv = () => [[contexts[c].name, 'topic', 'name', 'share', 'low', 'high'], ...Array.from(found.points).flatMap((x, v) => Array.from({ length: n }, (_, m) => [formatValue(contexts[c], x), m, topics.names[m], ...['share', 'low', 'high'].map((part) => found[part][v * n + m])]))];
   return card(`Topics by ${contexts[c].name}`, `The ${plural(chosen.length, 'largest topic')}. Bands: 95% intervals.`, chart,
-    h('div', { class: 'legend' }, chosen.map((m) => h('a', { class: 'chip', href: address('topics', m) }, h('span', { class: 'dot', style: { background: `var(--c${m})` } }), topicName(m)))));
+    h('div', { class: 'legend' }, chosen.map((m) => h('a', { class: 'chip', href: address('topics', m) }, h('span', { class: 'dot', style: { background: colourOf(m) } }), topicName(m)))));
 }
 
 function effectBars(c, m) {

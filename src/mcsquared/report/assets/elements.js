@@ -64,7 +64,9 @@ function formatValue(context, x, digits = 4) {
 
 function address(...parts) { return `#/${parts.map((part) => encodeURIComponent(part)).join('/')}`; }
 
-function clusterColour(k) { return `var(--c${clusters.colour[k]})`; }
+// Colours of the palette; more series than colours repeat them.
+function colourOf(number) { return `var(--c${number % page.n_colours})`; }
+function clusterColour(k) { return colourOf(clusters.colour[k]); }
 
 function dot(k) {
   return h('span', { class: 'dot', style: { background: clusterColour(k) }, 'aria-hidden': 'true' });

@@ -28,7 +28,7 @@ function similarGroups(j, limit) {
 function documentCard(j, topicRows) {
   const text = page.texts && page.texts[j];
   if (!text || !words) return null;
-  const colourOf = new Map(topicRows.slice(0, 6).map((row, i) => [row.m, `var(--c${i})`]));
+  const topicColour = new Map(topicRows.slice(0, 6).map((row, i) => [row.m, colourOf(i)]));
   if (!words.index) words.index = new Map(words.vocabulary.map((word, w) => [word, w]));
   const marked = text.split(/([\p{L}\p{N}_]+(?:['’]t)?)/u).map((part, i) => {
     const w = i % 2 ? words.index.get(part) ?? words.index.get(part.toLowerCase()) : undefined;
@@ -38,10 +38,10 @@ function documentCard(j, topicRows) {
       const weight = words.topicShare[a] * topicShareOf(j, words.topicOfWord[a]) / Math.max(topics.share[words.topicOfWord[a]], 1e-9);
       if (weight > most) { most = weight; best = words.topicOfWord[a]; }
     }
-    return colourOf.has(best) ? h('mark', { style: { 'border-color': colourOf.get(best) }, title: `Topic ${topicName(best)}` }, part) : part;
+    return topicColour.has(best) ? h('mark', { style: { 'border-color': topicColour.get(best) }, title: `Topic ${topicName(best)}` }, part) : part;
   });
   return h('section', { class: 'card' }, h('h3', {}, 'Text'),
-    h('div', { class: 'legend' }, topicRows.slice(0, 6).map((row, i) => h('a', { class: 'chip', href: address('topics', row.m) }, h('span', { class: 'dot', style: { background: `var(--c${i})` } }), topicName(row.m)))),
+    h('div', { class: 'legend' }, topicRows.slice(0, 6).map((row, i) => h('a', { class: 'chip', href: address('topics', row.m) }, h('span', { class: 'dot', style: { background: colourOf(i) } }), topicName(row.m)))),
     h('div', { class: 'document', tabindex: '0' }, marked));
 }
 

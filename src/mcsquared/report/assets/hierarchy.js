@@ -30,7 +30,7 @@ function dendrogram(found, n, nameOf, of) {
     const at = (node) => (node < leaves ? right : x(found.distance[node - leaves]));
     const setOf = new Map();
     cutHierarchy(found, n).forEach((set, i) => set.leaves.forEach((leaf) => setOf.set(leaf, i)));
-    const colour = (leaf) => `var(--c${setOf.get(leaf) % 10})`;
+    const colour = (leaf) => colourOf(setOf.get(leaf));
     const lines = [];
     for (let step = 0; step < leaves - 1; step += 1) {
       const [a, b] = [found.first[step], found.second[step]];
@@ -58,7 +58,7 @@ function topicMap(n) {
     return s('svg', { width, height, role: 'img', 'aria-label': 'Map of topics' },
       page.topic_positions.map(([a, b], m) => s('a', { href: address('topics', m), 'aria-label': `Topic ${topicName(m)}` },
         s('title', {}, `${topicName(m)}: ${percent(topics.share[m])}`),
-        s('circle', { cx: x(a), cy: y(b), r: radius(m), style: { fill: `var(--c${setOf.get(m) % 10})`, 'fill-opacity': 0.35, stroke: `var(--c${setOf.get(m) % 10})` } }),
+        s('circle', { cx: x(a), cy: y(b), r: radius(m), style: { fill: colourOf(setOf.get(m)), 'fill-opacity': 0.35, stroke: colourOf(setOf.get(m)) } }),
         s('text', { class: 'tick', x: x(a), y: y(b) + 4, 'text-anchor': 'middle' }, m))));
   });
 }
@@ -80,7 +80,7 @@ function hierarchyView() {
       output.textContent = `${n} of ${leaves}`;
       tree.replaceChildren(card('Dendrogram', 'Colours: the sets at the chosen cut.', dendrogram(found, n, nameOf, of)));
       const listed = cutHierarchy(found, n);
-      const list = h('ol', { class: 'plain sets' }, listed.map((set, i) => h('li', {}, h('p', {}, h('span', { class: 'dot', style: { background: `var(--c${i % 10})` } }),
+      const list = h('ol', { class: 'plain sets' }, listed.map((set, i) => h('li', {}, h('p', {}, h('span', { class: 'dot', style: { background: colourOf(i) } }),
         h('strong', {}, plural(set.weight, unit)), ` in ${plural(set.leaves.length, of.slice(0, -1))}`), set.leaves.map((leaf) => h('div', {}, link(leaf))))));
       list.csv = () => [['set', of.slice(0, -1), 'name', unit], ...listed.flatMap((set, i) => set.leaves.map((leaf) => [i, leaf, nameOf(leaf), found.weight[leaf]]))];
       const map = of === 'topics' && page.topic_positions && card('Map of topics', 'Areas are shares of the content; similar topics are close. Click one to open it.', topicMap(n));

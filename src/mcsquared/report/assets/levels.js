@@ -1,7 +1,7 @@
 // Levels above groups: the types of units, and the units with their groups.
 
 function levelAddress(level, kind, id) { return address(`level${level.number}`, kind, ...(id === undefined ? [] : [id])); }
-function typeColour(t) { return `var(--c${t % 10})`; }
+function typeColour(t) { return colourOf(t); }
 function typeDot(t) { return h('span', { class: 'dot', style: { background: typeColour(t) }, 'aria-hidden': 'true' }); }
 function typeName(level, t) { return level.types.names[t] ? `${t} · ${level.types.names[t]}` : `Type ${t}`; }
 

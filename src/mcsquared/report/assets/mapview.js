@@ -21,7 +21,7 @@ function colourChoices() {
 
 // The class of each group, the colours of the classes, and a legend.
 function colouring(choiceKey) {
-  const base = Array.from({ length: 10 }, (_, i) => css(`--c${i}`));
+  const base = Array.from({ length: page.n_colours }, (_, i) => css(`--c${i}`));
   const ramp = Array.from({ length: 24 }, (_, i) => scaleColour(i / 23));
   const missing = css('--line');
   const scaled = (value, low, high, format) => ({
@@ -52,7 +52,7 @@ function colouring(choiceKey) {
       },
       palette: [missing, ...base.slice(0, 8)],
       legend: h('div', { class: 'legend' }, frequent.map((v, i) => h('a', { class: 'chip', href: address('values', c, v) },
-        h('span', { class: 'dot', style: { background: `var(--c${i})` } }), context.categories[v])), h('span', { class: 'soft' }, 'other values are grey')),
+        h('span', { class: 'dot', style: { background: colourOf(i) } }), context.categories[v])), h('span', { class: 'soft' }, 'other values are grey')),
     };
   }
   return { base, classOf: (j) => groups.cluster[j], palette: Array.from(clusters.colour, (c) => base[c]), legend: null };
