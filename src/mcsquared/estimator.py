@@ -229,7 +229,8 @@ class MC2(ClusterMixin, TopicTransformer):
                 groups: Int64s | None = self._earlier.groups
             else:
                 groups = saved_groups(self.checkpoint, source.n_groups)
-            return self._fit_corpus(load_or_sample(source, seed, groups), schedule, seed, backend)
+            corpus = as_corpus(load_or_sample(source, seed, groups), content=self._matrix_kind())
+            return self._fit_corpus(corpus, schedule, seed, backend)
 
     def _fit_corpus(
         self,

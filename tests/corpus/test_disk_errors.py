@@ -94,11 +94,112 @@ def vector(width, n=2):
         (
             [{"tokens": [1, 2]}],
             {},
-            "text must name a column of texts, of lists of words or codes, or of maps",
+            "text must name a column of texts, of lists of words or codes, of maps",
         ),
-        ([{"tokens": vector(2)}], {}, "vectors cannot be read from a folder"),
-        ([{"tokens": [[0.5], [1.5]]}], {}, "contains vectors (list<element: double>) in 0.parquet"),
-        ([{"tokens": [[[0.5]], [[1.5]]]}], {}, "vectors cannot be read"),
+        (
+            [{"vectors": vector(2)}, {"vectors": vector(3)}],
+            {},
+            "column 'vectors' must contain vectors of one width, got 2 and 3 (1.parquet)",
+        ),
+        (
+            [{"vectors": [[[0.5], [1.5]], [[0.5, 1.0]]]}],
+            {},
+            "column 'vectors' must contain vectors of one width, got 1 and 2 (0.parquet)",
+        ),
+        (
+            [{"vectors": [[[0.5, 1.0], []]]}],
+            {},
+            "must contain vectors of one width, got 0 and 2",
+        ),
+        (
+            [{"vectors": [[[0.5]], [[0.5], None]]}],
+            {},
+            "column 'vectors' must contain vectors, got a missing one (0.parquet)",
+        ),
+        (
+            [{"vectors": [[0.5, None]]}],
+            {},
+            "column 'vectors' must not contain missing numbers or NaN (0.parquet)",
+        ),
+        (
+            [{"vectors": [[[0.5, 1.0]]]}, {"vectors": [[[0.5, np.nan]]]}],
+            {},
+            "column 'vectors' must not contain missing numbers or NaN (1.parquet)",
+        ),
+        (
+            [{"vectors": [[0.5, np.inf]]}],
+            {},
+            "column 'vectors' must contain finite numbers, got an infinite value (inf)",
+        ),
+        ([{"vectors": [[1e200]]}], {}, "column 'vectors' must be <= 1e+150 in magnitude"),
+        (
+            [{"vectors": [[1, 2], [3, 4]]}],
+            {},
+            "column 'vectors' must contain vectors of floats, got lists of codes in 0.parquet",
+        ),
+        (
+            [{"x": [[1.0, 2.0]]}, {"x": [[1, 2]]}],
+            {"text": "x"},
+            "got vectors in 0.parquet and lists of codes in 1.parquet",
+        ),
+        (
+            [{"x": [[1.0]]}, {"x": [[[1.0]]]}],
+            {"text": "x"},
+            "got vectors in 0.parquet and lists of vectors in 1.parquet",
+        ),
+        (
+            [{"vectors": [[], []]}],
+            {},
+            "column 'vectors' must contain vectors of floats, got empty lists in 0.parquet",
+        ),
+        (
+            [{"vectors": pa.array([[], None], pa.list_(pa.float64()))}],
+            {},
+            "column 'vectors' must contain at least one vector, got none",
+        ),
+        (
+            [{"vectors": vector(2)}],
+            {"vocabulary": ["a", "b"]},
+            "vocabulary must be None if column 'vectors' contains vectors",
+        ),
+        (
+            [{"vectors": vector(2)}],
+            {"min_df": 2, "lowercase": False},
+            "min_df, lowercase must not be given if column 'vectors' contains vectors",
+        ),
+        (
+            [{"x": [0.5, 1.5], "y": ["a", "b"]}],
+            {"content": ["x", "y"]},
+            "content must consist of columns of numbers, got 'y' of type string in 0.parquet",
+        ),
+        (
+            [{"x": [0.5, 1.5]}, {"x": [["a"], ["b"]]}],
+            {"content": "x"},
+            "content must consist of columns of numbers, got 'x' of type list<element: string> in",
+        ),
+        (
+            [{"x": [0.5, 1.5]}, {"x": [0.5, None]}],
+            {"content": "x"},
+            "content must not contain missing numbers or NaN (1.parquet)",
+        ),
+        (
+            [{"x": [0.5, -np.inf]}],
+            {"content": "x"},
+            "content must contain finite numbers, got an infinite value (inf) (0.parquet)",
+        ),
+        (
+            [{"x": [1, 2]}],
+            {"content": "x"},
+            "content must have at least one column of floats, got integers",
+        ),
+        ([{"x": [0.5]}], {"content": ["x", "z"]}, "content must name a column of 0.parquet"),
+        ([{"x": [0.5]}], {"content": []}, "content must have at least one column, got none"),
+        ([{"x": [0.5]}], {"content": "x", "text": "x"}, "text and content must not both be given"),
+        (
+            [{"x": vector(2), "n": [[1], [2]]}],
+            {"text": ("x", "n")},
+            "text must name a column of lists of words and one of lists of integers",
+        ),
         (
             [{"tokens": [[b"a"], [b"b"]]}],
             {},

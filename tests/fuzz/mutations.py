@@ -113,18 +113,32 @@ def jsonl_bytes(rng, columns):
     ).encode("utf-8", "surrogatepass")
 
 
+def vectors(rng, cells, shape):
+    """Return nested lists of numbers, now and then of another length, empty or missing."""
+    if not shape:
+        return pick(rng, cells)
+    if rng.random() < 0.03:
+        return pick(rng, [None, []])
+    n = shape[0] + int(rng.random() < 0.02)
+    return [vectors(rng, cells, shape[1:]) for _ in range(n)]
+
+
 def parquet_bytes(rng, columns):
     import pyarrow as pa
     from pyarrow import parquet
 
     def array(values):
-        kind = rng.integers(5)
+        kind = rng.integers(6)
         usable = [value.encode("utf-8", "replace").decode() for value in values]
         if kind == 0:
             return pa.array([pick(rng, FLOATS) for _ in values])
         if kind == 1:
             return pa.array([pick(rng, [None, [], ["a", "b"], [None]]) for _ in values])
         if kind == 2:
+            shape = pick(rng, [[], [2], [2], [3, 2]])
+            cells = [0.5, -1.0, 2.0, 7.5] * 9 + [pick(rng, FLOATS)] * int(rng.random() < 0.2)
+            return pa.array([vectors(rng, cells, shape) for _ in values])
+        if kind == 3:
             return pa.array(usable).dictionary_encode()
         return pa.array([None if rng.random() < 0.1 else value for value in usable])
 

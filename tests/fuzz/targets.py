@@ -81,6 +81,10 @@ class Tables:
         contexts = mutations.pick(
             rng, [["year"], ["year", "tags:bag"], ["tags"], ["year:gaussian"]]
         )
+        if self.suffix == "parquet" and rng.random() < 0.5:
+            with mc2.ParquetFolder(self.path, "text", ["year", "tags"]).open() as corpus:
+                corpus.describe()
+            return
         file = FileOptions(self.path, "text", None, "utf-8", "2GB")
         read_for_fit(file, parse_contexts(contexts)).describe()
 

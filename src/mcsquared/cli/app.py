@@ -86,7 +86,9 @@ def fit(
     file: Path = Argument(
         metavar="FILE", help="CSV, TSV, JSONL or Parquet file, or a folder of Parquet files."
     ),
-    text: str | None = Option(None, metavar="COLUMN", help="Column of the text."),
+    text: str | None = Option(
+        None, metavar="COLUMN", help="Column of the text, of lists of words or of vectors."
+    ),
     out: Path | None = Option(
         None, metavar="MODEL", help="Path of the model (default: FILE.mc2 in the current folder)."
     ),

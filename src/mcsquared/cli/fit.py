@@ -175,7 +175,8 @@ def print_result(model: MC2, out: Path) -> None:
         n_units = plural(len(units.unit_names), "unit")
         typer.echo(f"  level {units.name}: {plural(n_types, 'type')} of {n_units}")
     topics = model.posterior_.topics()
-    for row in topics.head(N_PRINTED_TOPICS).itertuples():
-        typer.echo(f"  topic {row.topic}: {row.weight:6.1%}  {row.words}")
+    described = topics["words" if "words" in topics else "name"]
+    for row, words in zip(topics.head(N_PRINTED_TOPICS).itertuples(), described, strict=False):
+        typer.echo(f"  topic {row.topic}: {row.weight:6.1%}  {words}")
     if len(topics) > N_PRINTED_TOPICS:
         typer.echo(f"  and {len(topics) - N_PRINTED_TOPICS} more")

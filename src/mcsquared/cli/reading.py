@@ -156,12 +156,16 @@ def read_for_fit(file: FileOptions, contexts: list[ContextOption]) -> Corpus | P
     level_contexts = read_level_contexts(file.level_contexts, file.levels)
     if file.levels and file.group is not None:
         raise InputError("--level requires a file with one row per group, got --long")
+    if file.value and file.group is None:
+        raise InputError("--value requires --long GROUP, the column of the groups")
     if file.is_folder:
+        if file.group is not None:
+            raise InputError("--long requires a file, got a folder, which has one row per group")
         folder = file.folder(names, bags, level_contexts)
         folder.check()
         return folder
     table = file.table()
-    if file.text is None and not file.value:
+    if file.text is None and file.group is None:
         raise InputError(f"--text must be one of {', '.join(table.columns)}, got none")
     if file.group is None:
         options: Any = {"group_names": file.names, **file.text_options}
@@ -246,6 +250,8 @@ def _known_levels(model: MC2, file: FileOptions, table: Table) -> list[str]:
 
 def texts_for_model(model: MC2, file: FileOptions, table: Any) -> list[Any] | None:
     """Return the text of each group; None without a column of texts that has one row per group."""
+    if model.posterior_.vocabulary is None:
+        return None
     source = model.posterior_.source
     text = file.text or source.get(_TEXT_KEY)
     if text is None or _GROUP_KEY in source:

@@ -221,13 +221,20 @@ class RowsBuffer:
         Whether entries have counts; otherwise each entry counts once.
     dtype : dtype-like
         Type of the entries.
+    width : int
+        Numbers per entry.
     """
 
     def __init__(
-        self, storage: Storage, name: str, has_counts: bool = True, dtype: Any = np.int32
+        self,
+        storage: Storage,
+        name: str,
+        has_counts: bool = True,
+        dtype: Any = np.int32,
+        width: int = 1,
     ) -> None:
         self.start = storage.buffer(f"{name}.start", np.int64)
-        self.values = storage.buffer(f"{name}.values", dtype)
+        self.values = storage.buffer(f"{name}.values", dtype, width)
         self.counts = storage.buffer(f"{name}.counts", np.int32) if has_counts else None
         self.start.append([0])
 

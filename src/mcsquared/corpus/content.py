@@ -39,6 +39,8 @@ class Words:
     counts: sparse.csr_matrix
     vocabulary: NDArray[np.object_]
 
+    width = 0
+
     @property
     def n_groups(self) -> int:
         """Number of groups."""

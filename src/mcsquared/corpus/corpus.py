@@ -189,7 +189,8 @@ class Corpus(LevelsMixin, ContentSizes):
         ----------
         frame : data frame
         text : str, optional
-            The column that contains the texts, or lists of words.
+            The column that contains the texts, lists of words, lists of vectors, or one vector per
+            group (a list of floats).
         contexts : str or list of str, optional
             Columns that are contexts; by default none.
         content : list of str, optional

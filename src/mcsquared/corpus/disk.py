@@ -20,15 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.arrays import Int32s, Int64s
-from mcsquared.corpus.buffers import RowRange, RowsBuffer, Storage
+from mcsquared.corpus.buffers import RowRange, RowsBuffer
 from mcsquared.corpus.columns.builder import BufferedColumn
 from mcsquared.corpus.columns.column import Column
-from mcsquared.corpus.content import object_array
+from mcsquared.corpus.content import Vectors, Words, object_array
 from mcsquared.corpus.corpus import Corpus
 from mcsquared.corpus.disk_levels import DiskLevels
 from mcsquared.corpus.levels import Level, describe_levels, level_parts
 from mcsquared.corpus.rows import row_index
 from mcsquared.corpus.sources.texts import BufferedWords
+from mcsquared.corpus.sources.vectors import BufferedVectors
 from mcsquared.corpus.summary import fingerprint, size_line
 from mcsquared.errors import InputError, import_optional, input_errors
 from mcsquared.locks import try_lock
@@ -53,7 +54,10 @@ class DiskCorpus:
         The scratch folder.
     memory : int
         Memory limit of the whole process, in bytes.
+    content : Words or Vectors
+        Content without groups.
     vocabulary : ndarray of object, shape (n_words,)
+        None for vectors, like the two frequencies.
     word_frequency, document_frequency : ndarray of int64, shape (n_words,)
         Number of occurrences of each word, and number of groups that contain it.
     contexts : dict from str to Column
@@ -95,27 +99,27 @@ class DiskCorpus:
         self,
         folder: Path,
         memory: int,
-        words: BufferedWords,
+        content: BufferedWords | BufferedVectors,
         columns: dict[str, BufferedColumn],
         names: RowsBuffer | None,
         above: DiskLevels | None = None,
     ) -> None:
         self.folder, self.memory, self._above = folder, memory, above
-        self._words, self._names = words, names
+        self._content, self._names = content, names
         references = {name: column.reference for name, column in columns.items()}
-        no_rows = RowsBuffer(Storage(), "words")
         # Every corpus that `__getitem__` reads copies the vocabulary and notes of this one.
-        self._empty = shared = Corpus(replace(words, rows=no_rows), references)
+        self._empty = shared = Corpus(content.without_rows(), references)
+        self.content: Words | Vectors = shared.content
         self.contexts: dict[str, Column] = shared.contexts
         self._columns = {
             name: replace(column, reference=self.contexts[name]) for name, column in columns.items()
         }
-        self.n_groups: int = words.rows.n_rows
-        self.n_tokens = int(words.word_frequency.sum())
-        self.vocabulary: NDArray[np.object_] = words.vocabulary
-        self.n_words: int = len(self.vocabulary)
-        self.word_frequency = words.word_frequency
-        self.document_frequency = words.document_frequency
+        self.n_groups: int = content.rows.n_rows
+        self.n_tokens: int = content.n_tokens
+        self.vocabulary: NDArray[np.object_] | None = content.vocabulary
+        self.n_words: int = shared.n_words
+        self.word_frequency = content.word_frequency
+        self.document_frequency = content.document_frequency
         self.levels: tuple[Level, ...] = above.levels if above else ()
         shared.notes += above.notes if above else []
         self.notes: list[str] = shared.notes
@@ -148,7 +152,7 @@ class DiskCorpus:
         """Read the groups selected by a slice, a mask or an array of indices into memory."""
         ranges = list(_row_ranges(rows, self.n_groups))
         contexts = {name: column.read(*ranges) for name, column in self._columns.items()}
-        part = self._empty._with(self._words.read(*ranges), contexts, self._group_names(*ranges))
+        part = self._empty._with(self._content.read(*ranges), contexts, self._group_names(*ranges))
         part.levels = self._read_levels(*ranges)
         return part
 
@@ -161,7 +165,7 @@ class DiskCorpus:
 
     def lengths(self, first: int, last: int) -> Int64s:
         """Return the number of tokens of the groups ``first:last``, int64."""
-        n_tokens: Int64s = self._words.lengths.read((first, last)).astype(np.int64)
+        n_tokens: Int64s = self._content.lengths.read((first, last)).astype(np.int64)
         return n_tokens
 
     def group_name(self, index: int) -> str:
@@ -179,7 +183,7 @@ class DiskCorpus:
         """Return one line for the content and one per context; see `Corpus.describe`."""
         contexts = [column.describe(self.n_groups) for column in self._columns.values()]
         levels = describe_levels(self._read_levels((0, self.n_groups)))
-        return "\n".join([size_line(self), *contexts, *levels, *self._words.notes])
+        return "\n".join([size_line(self), *contexts, *levels, *self._content.notes])
 
     def fingerprint(self) -> str:
         """Return the SHA-256 that the corpus would have in memory; see `Corpus.fingerprint`."""
@@ -190,7 +194,7 @@ class DiskCorpus:
             blocks = map(self._group_names, zip(starts, ends, strict=True))
             above = level_parts(self._read_levels((0, self.n_groups)))
             self._fingerprint = fingerprint(
-                [self._words.rows, *above.parents],
+                [*self._content.parts, *above.parents],
                 self.vocabulary,
                 [*columns, *above.columns],
                 chain(blocks, above.names),
@@ -213,8 +217,8 @@ class SampledCorpus(Corpus):
         self.source, self.groups = source, groups
 
     @property
-    def word_frequency(self) -> Int64s:
-        """Number of occurrences of each word in all groups on disk."""
+    def word_frequency(self) -> Int64s | None:
+        """Number of occurrences of each word in all groups on disk; None for vectors."""
         return self.source.word_frequency
 
 
@@ -265,9 +269,13 @@ class ParquetFolder:
         The folder, or a single Parquet file.
     text : str or pair of str, optional
         The column of the content: texts, lists of words, lists of integer codes (indices into
-        ``vocabulary`` if given, else the words themselves), or maps from word to count; or a pair
-        of columns, with lists of words and lists of their counts. By default the first of these
-        that exists: "tokens", "text", "words" with "counts", "counts".
+        ``vocabulary`` if given, else the words themselves), maps from word to count, lists of
+        vectors, or one vector per group (a list of floats); or a pair of columns, with lists of
+        words and lists of their counts. By default the first of these that exists: "tokens",
+        "text", "words" with "counts", "counts", "vectors".
+    content : list of str, optional
+        Columns of numbers to use instead of ``text``: the coordinates of one vector per group. At
+        least one must contain floats.
     contexts : "all", None, str or list of str
         Columns that are contexts; "all" means every remaining column.
     bags : dict from column to separator, optional
@@ -280,7 +288,7 @@ class ParquetFolder:
     group_names : str, optional
         The column of group names; by default "0", "1", ...
     vocabulary : sequence of str, optional
-        Count only these words.
+        Count only these words; None for vectors.
     memory : str or number
         Memory limit of the whole process during a fit, such as "2GB" or "500 MiB". The distinct
         words and the distinct categories of the contexts must fit.
@@ -306,6 +314,15 @@ class ParquetFolder:
     >>> with folder.open() as disk:
     ...     print(disk)
     DiskCorpus(4 groups, 6 tokens, 3 words, contexts: year)
+
+    Vectors, several per group:
+
+    >>> Path("images").mkdir()
+    >>> images = pd.DataFrame({"vectors": [[[0.5, 1.0], [0.4, 1.1]], [[5.0, 9.0]], []]})
+    >>> images.to_parquet("images/one.parquet")
+    >>> with mc2.ParquetFolder("images").open() as disk:
+    ...     print(disk, disk.lengths(0, 3))
+    DiskCorpus(3 groups, 3 vectors of width 2, contexts: none) [2 1 0]
     """
 
     def __init__(
@@ -314,6 +331,7 @@ class ParquetFolder:
         text: str | Sequence[str] | None = None,
         contexts: Sequence[str] | str | None = "all",
         *,
+        content: Sequence[str] | str | None = None,
         bags: Mapping[str, str | None] | Sequence[str] | None = None,
         levels: Sequence[str] | str | None = None,
         level_contexts: Mapping[str, Any] | None = None,
@@ -326,7 +344,7 @@ class ParquetFolder:
         message = f"path must be the path of a folder or a Parquet file, got {path!r:.60}"
         with input_errors(message, TypeError):
             self.path = Path(path)
-        self.text, self.contexts, self.bags = text, contexts, bags
+        self.text, self.content, self.contexts, self.bags = text, content, contexts, bags
         self.levels, self.level_contexts = levels, level_contexts
         self.group_names, self.vocabulary = group_names, vocabulary
         self.words_of_codes = vocabulary  # `counted_in` does not change it
@@ -369,7 +387,7 @@ class ParquetFolder:
 
         return map_columns(self)
 
-    def counted_in(self, vocabulary: Sequence[str]) -> "ParquetFolder":
+    def counted_in(self, vocabulary: Sequence[str] | None) -> "ParquetFolder":
         """Return a copy that counts only the words of ``vocabulary``, such as those of a model.
 
         Examples

@@ -28,8 +28,7 @@ def size_line(corpus: Corpus | DiskCorpus) -> str:
     """Return a line with the number of groups and the size of their content."""
     content = f"{corpus.n_tokens} tokens, {corpus.n_words} words"
     if corpus.vocabulary is None:
-        width = corpus.content.width  # type: ignore[union-attr]
-        content = f"{corpus.n_tokens} vectors of width {width}"
+        content = f"{corpus.n_tokens} vectors of width {corpus.content.width}"
     return f"{corpus.n_groups} groups, {content}"
 
 
@@ -91,7 +90,8 @@ def fingerprint(
     digest = hashlib.sha256()
     words = None if vocabulary is None else list(vocabulary)
     for part in content:
-        _add(digest, part, None if words is None else len(words))
+        width = part.width if isinstance(part, Buffer) else None
+        _add(digest, part, width if words is None else len(words))
     if words is not None:
         _add_strings(digest, words)
     for column, values in columns:

@@ -83,7 +83,8 @@ def folder_batches(folder: ParquetFolder, vocabulary: Any) -> Iterator[Corpus]:
 
 def bytes_of(source: DiskCorpus) -> int:
     """Return the memory that the groups of a corpus need during a fit, in bytes."""
-    return int(bytes_of_groups(source.n_groups, source.n_tokens, len(source.contexts)))
+    sizes = (source.n_groups, source.n_tokens, len(source.contexts))
+    return int(bytes_of_groups(*sizes, source.content.width))
 
 
 def memory_in_use() -> int:
@@ -111,6 +112,9 @@ def disk_backend(
 def shards_for(observations: DiskObservations) -> int:
     """Return the number of shards: as few as fit into memory and have 32-bit counts each."""
     shared = RESERVE + BYTES_PER_CELL * observations.n_words * topics_for(observations)
+    n_statistics = observations.n_content_statistics  # of vectors, summed by chunk
+    n_chunks = len(observations.layout.chunk_start) - 1
+    shared += 8 * n_chunks * n_statistics * topics_for(observations)
     shared += BYTES_PER_LABEL * observations.n_groups
     per_chunk = observations.bytes_of_chunk()
     in_use, limit = memory_in_use(), observations.source.memory

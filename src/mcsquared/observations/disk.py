@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 GROUPS_PER_READ = 1_000_000
 # Measured memory of a shard during a sweep: words, labels, token order by word, and copies.
 BYTES_PER_SHARD_TOKEN, BYTES_PER_SHARD_GROUP, BYTES_PER_SHARD_CONTEXT = 60, 250, 60
+BYTES_PER_SHARD_NUMBER = 24  # of a vector: read, relative to the origin, and of a moved topic
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +61,8 @@ class DiskObservations(Observations):
         layout = Layout(self.group_start, self.word, self.n_words, self.summary.chunk_start)
         layout.__dict__["lengths"] = self.summary.lengths
         layout.__dict__["longest"] = self.summary.longest
-        layout.__dict__["word_start"] = row_offsets(self.source.word_frequency)
+        if self.source.word_frequency is not None:
+            layout.__dict__["word_start"] = row_offsets(self.source.word_frequency)
         return layout
 
     def shard(self, first_chunk: int, last_chunk: int) -> Observations:
@@ -85,13 +87,15 @@ class DiskObservations(Observations):
         """Return the memory of the largest chunk during a sweep, in bytes."""
         groups, tokens = np.diff(self.summary.chunk_start), np.diff(self.summary.token_start)
         n_contexts = len(self.context_columns) + len(self.bag_families)
-        return int(bytes_of_groups(groups, tokens, n_contexts).max())
+        width = self.source.content.width
+        return int(bytes_of_groups(groups, tokens, n_contexts, width).max())
 
 
-def bytes_of_groups(n_groups: Any, n_tokens: Any, n_contexts: int) -> Any:
-    """Return the memory of groups during a sweep, in bytes."""
+def bytes_of_groups(n_groups: Any, n_tokens: Any, n_contexts: int, width: int) -> Any:
+    """Return the memory of groups during a sweep, in bytes; ``width`` is 0 for words."""
     per_group = BYTES_PER_SHARD_GROUP + BYTES_PER_SHARD_CONTEXT * n_contexts
-    return n_groups * per_group + n_tokens * BYTES_PER_SHARD_TOKEN
+    per_token = BYTES_PER_SHARD_TOKEN + BYTES_PER_SHARD_NUMBER * width
+    return n_groups * per_group + n_tokens * per_token
 
 
 def observe_disk(source: DiskCorpus, priors: Priors, sample: Int64s) -> DiskObservations:

@@ -176,12 +176,11 @@ def _set_counts(state: State, reader: Reader, observations: Observations) -> Non
         lengths = np.diff(observations.group_start)
         found = np.bincount(state.cluster_of_group, lengths, minlength=n_clusters)
         agree = np.array_equal(tokens, found)
-    agree = (
-        agree
-        and np.array_equal(words.sum(axis=1, dtype=np.int64), frequency)
-        and np.array_equal(topics.sum(axis=0, dtype=np.int64), words.sum(axis=0, dtype=np.int64))
-    )
-    if not agree:
+    if frequency is not None:  # words, not vectors
+        of_topic = words.sum(axis=0, dtype=np.int64)
+        agree = agree and np.array_equal(words.sum(axis=1, dtype=np.int64), frequency)
+        agree = agree and np.array_equal(topics.sum(axis=0, dtype=np.int64), of_topic)
+    if not agree or tokens.sum() != observations.n_tokens:
         raise ValueError("the counts do not agree with the corpus")
     state.set_topics_in_cluster(topics)
     state.counts.words_in_topic = words
@@ -212,6 +211,9 @@ def _set_float_sums(state: State, reader: Reader, observations: Observations) ->
         saved[name] = reader.array(name, np.float64, shape, -MAX_FLOAT, MAX_FLOAT).copy()
     if isinstance(observations, DiskObservations):  # these sums are not computed again
         counts.context_statistics = saved["context_statistics"]
+        counts.topic_statistics = saved["topic_statistics"].copy()
+        if observations.n_content_statistics and observations.content_family.kernel is not None:
+            counts.topic_statistics[:, 0] = counts.tokens_in_topic
     # Values of backgrounds are apart; only their totals are known from the labels.
     expected, found = counts.context_statistics.copy(), saved["context_statistics"].copy()
     for c, columns in observations.background_columns:

@@ -3,6 +3,7 @@
 Strings are dictionary-encoded by Arrow, so that Python handles each distinct string once per batch.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,47 @@ def content_type(dtype: Any) -> str | None:
             return "lists of words"
         if types.is_integer(dtype.value_type):
             return "lists of codes"
+        if _is_number(dtype.value_type):
+            return "vectors"
+        if _is_list(dtype.value_type) and _is_number(dtype.value_type.value_type):
+            return "lists of vectors"
     return None
+
+
+def vectors_batch(array: Any) -> tuple[Int64s, Floats]:
+    """Return the number of vectors of each group, and all vectors (n_vectors, width).
+
+    A group is a list of vectors, or a single vector; null or an empty list has none.
+    """
+    no_vectors = np.zeros(len(array), np.int64), np.zeros((0, 0))
+    if types.is_null(array.type) or types.is_null(array.type.value_type):
+        return no_vectors
+    if _is_list(array.type.value_type):
+        lengths, vectors = _lengths(array), array.flatten()
+    else:
+        lengths = (_lengths(array) > 0).astype(np.int64)
+        vectors = array.filter(pa.array(lengths > 0))
+    if vectors.null_count:
+        raise InputError("must contain vectors, got a missing one")
+    widths = np.unique(_lengths(vectors))
+    if not len(widths):
+        return no_vectors
+    if len(widths) > 1:
+        raise InputError(f"must contain vectors of one width, got {widths[0]} and {widths[1]}")
+    if not widths[0]:
+        raise InputError("must contain vectors of width >= 1, got 0")
+    return lengths, _floats(vectors.flatten()).reshape(-1, int(widths[0]))
+
+
+def numbers_batch(columns: Sequence[Any]) -> tuple[Int64s, Floats]:
+    """Return one vector per group from the columns of its coordinates; see `vectors_batch`."""
+    values = np.column_stack([_floats(column) for column in columns])
+    return np.ones(len(values), np.int64), values
+
+
+def is_numeric(dtype: Any) -> bool:
+    """Return whether a column of an Arrow type contains numbers or booleans, or only nulls."""
+    return _is_number(dtype) or bool(types.is_boolean(dtype) or types.is_null(dtype))
 
 
 def is_coded(dtype: Any) -> bool:

@@ -17,6 +17,7 @@ from mcsquared.corpus.columns.values import as_list, is_missing
 from mcsquared.corpus.content import Vectors, Words
 from mcsquared.corpus.sources.arrays import content_from
 from mcsquared.corpus.sources.texts import BufferedWords, count_texts, count_tokens
+from mcsquared.corpus.sources.vectors import vectors_from_lists
 from mcsquared.errors import InputError
 
 _MAX_DISTINCT_SHARE = 0.5  # of group names: below it, rows may be tokens of groups
@@ -222,9 +223,17 @@ def corpus_parts(
 
 def text_content(
     table: Table, name: Any, vocabulary: Sequence[str] | None, vectorizer: dict[str, Any]
-) -> BufferedWords:
-    """Return the words of a column of texts, or of lists of words."""
+) -> BufferedWords | Vectors:
+    """Return the content of a column of texts, of lists of words, or of vectors."""
     values = as_list(table.typed(name, "text"))
+    vectors = vectors_from_lists(values)
+    if vectors is not None:
+        given = [*vectorizer, *(["vocabulary"] if vocabulary is not None else [])]
+        if given:
+            raise InputError(
+                f"{', '.join(given)} must not be given if column {str(name)!r} contains vectors"
+            )
+        return vectors
     first = next((value for value in values if not is_missing(value)), None)
     try:
         if isinstance(first, Iterable) and not isinstance(first, str | bytes | Mapping):

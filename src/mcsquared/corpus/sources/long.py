@@ -71,7 +71,7 @@ def _one_per_group(values: Any, order: Int64s, start: Int64s) -> tuple[list[Any]
 
 def _joined_texts(
     table: Table, name: str, order: Int64s, start: Int64s, options: dict[str, Any]
-) -> BufferedWords:
+) -> BufferedWords | Vectors:
     """Return the words of the texts of each group."""
     texts = [
         None if is_missing(entry) else str(entry) for entry in as_list(table.raw(name, "text"))

@@ -1,8 +1,9 @@
 """Read folders of Parquet files: select columns, read rows in batches, build the corpus."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,12 @@ from mcsquared.corpus.sources import arrow
 from mcsquared.corpus.sources.files import check_unique, parquet_errors
 from mcsquared.corpus.sources.frames import Table, bag_separators, name_list
 from mcsquared.corpus.sources.texts import WordsBuilder
+from mcsquared.corpus.sources.vectors import VectorsBuilder
 from mcsquared.errors import InputError, input_errors
 
 _SUFFIXES = (".parquet", ".pq")
 _LISTS = ("lists of words", "lists of codes", "empty lists", "nulls")
+_VECTORS = ("vectors", "lists of vectors")
 _INDEX_NAME = re.compile(r"__index_level_\d+__")  # how pandas stores an index without a name
 _MAX_BATCH_ROWS = 2**18
 _PROBE_ROWS = 256  # rows from which the size of a row is estimated
@@ -35,13 +38,20 @@ class ColumnMapping:
     """The files of a corpus, and the role of each column."""
 
     files: list[Path]
-    text: tuple[str, ...]  # the column of the content, or those of its words and of their counts
+    # The column of the content, those of its words and of their counts, or those of its numbers.
+    text: tuple[str, ...]
     contexts: list[str]
     # Separators of contexts whose strings are split; None if not given.
     separators: dict[str, str | None]
     group_names: str | None
     levels: list[str]  # columns that name the unit of each group, the lowest level first
-    content_form: str = ""  # "texts", "lists" of words, or "counts" of words
+    content_argument: str = "text"  # or "content": columns of numbers, one vector per group
+    content_form: str = ""  # "texts", "lists" of words, "counts" of words, or "vectors"
+
+    @property
+    def content_name(self) -> str:
+        """Name of the content in errors."""
+        return "content" if self.content_argument == "content" else f"column {self.text[0]!r}"
 
     @property
     def columns(self) -> list[str]:
@@ -51,7 +61,7 @@ class ColumnMapping:
     @property
     def arguments(self) -> list[tuple[str, str]]:
         """Pairs of a column and the argument that names it."""
-        named = [(name, "text") for name in self.text]
+        named = [(name, self.content_argument) for name in self.text]
         named += [(name, "contexts") for name in self.contexts]
         named += [(name, "levels") for name in self.levels]
         return [*named, *([(self.group_names, "group_names")] if self.group_names else [])]
@@ -75,18 +85,58 @@ def map_columns(folder: ParquetFolder) -> ColumnMapping:
                 f"{file.name} must have the columns of {files[0].name} if contexts='all', got the "
                 f"additional column {others[0]!r}; list the contexts (contexts=)"
             )
-        content_type = _content_type(mapping.text, file, schema)
+        if mapping.content_argument == "content":
+            content_type = _type_of_numbers(mapping.text, file, schema)
+        else:
+            content_type = _content_type(mapping.text, file, schema)
         _check_same_type(file_of_type, content_type, file, mapping.text)
     if mapping is None or not n_groups:
         raise InputError(f"{folder.path} must contain at least one group, got zero rows")
-    form = "texts" if "texts" in file_of_type else "lists"
-    if len(mapping.text) == 2 or "counts" in file_of_type:
-        form = "counts"
+    form = _content_form(folder, mapping, file_of_type)
     return replace(mapping, content_form=form)
 
 
+def _content_form(
+    folder: ParquetFolder, mapping: ColumnMapping, file_of_type: dict[str, Path]
+) -> str:
+    """Return the form of the content, given the types of content that the files have."""
+    if not file_of_type.keys().isdisjoint(_VECTORS):
+        _check_no_words(folder, mapping)
+        return "vectors"
+    if mapping.content_argument == "content":
+        raise InputError(
+            "content must have at least one column of floats, got integers: counts of words are "
+            "read from lists or maps (text=)"
+        )
+    if folder.text is None and mapping.text == ("vectors",):
+        found, file = next(iter(file_of_type.items()))
+        raise InputError(
+            f"column 'vectors' must contain vectors of floats, got {found} in {file.name}; name "
+            "the content (text=) if it is another column, or if these are words"
+        )
+    if len(mapping.text) == 2 or "counts" in file_of_type:
+        return "counts"
+    return "texts" if "texts" in file_of_type else "lists"
+
+
+def _check_no_words(folder: ParquetFolder, mapping: ColumnMapping) -> None:
+    """Raise `InputError` if arguments that concern words are given with vectors."""
+    name = mapping.content_name
+    if folder.words_of_codes is not None:
+        raise InputError(f"vocabulary must be None if {name} contains vectors")
+    if folder.vocabulary is not None:  # that of a model
+        raise InputError(f"{name} must contain words as in training, got vectors")
+    if folder.vectorizer:
+        given = ", ".join(folder.vectorizer)
+        raise InputError(f"{given} must not be given if {name} contains vectors")
+
+
 def _first_mapping(folder: ParquetFolder, files: list[Path], schema: Any) -> ColumnMapping:
-    content, names = _content_columns(schema, files[0], folder.text), folder.group_names
+    argument, names = "text" if folder.content is None else "content", folder.group_names
+    if argument == "text":
+        content = _content_columns(schema, files[0], folder.text)
+    else:
+        content = _numeric_columns(folder)
     if names is not None and not isinstance(names, str):
         raise InputError(f"group_names must be the name of a column, got {type(names).__name__}")
     levels = name_list(folder.levels, "levels")
@@ -98,7 +148,7 @@ def _first_mapping(folder: ParquetFolder, files: list[Path], schema: Any) -> Col
     for name in levels:
         check_level_name(name, contexts)
     separators = bag_separators(folder.bags, contexts)
-    return ColumnMapping(files, content, contexts, separators, names, levels)
+    return ColumnMapping(files, content, contexts, separators, names, levels, argument)
 
 
 def _is_all(contexts: Any) -> bool:
@@ -127,25 +177,45 @@ def _content_columns(schema: Any, file: Path, text: Any) -> tuple[str, ...]:
         return ("words", "counts")
     if "counts" in names and types.is_map(schema.field("counts").type):
         return ("counts",)
+    if "vectors" in names:
+        return ("vectors",)
     raise InputError(
-        f"{file.name} must have a column 'tokens' or 'text', columns 'words' and 'counts', or a "
-        f"column 'counts' of maps, got {', '.join(names[:20]) or 'none'}; name the content (text=)"
+        f"{file.name} must have a column 'tokens', 'text' or 'vectors', columns 'words' and "
+        f"'counts', or a column 'counts' of maps, got {', '.join(names[:20]) or 'none'}; name the "
+        "content (text=)"
     )
+
+
+def _numeric_columns(folder: ParquetFolder) -> tuple[str, ...]:
+    if folder.text is not None:
+        raise InputError("text and content must not both be given")
+    columns = tuple(name_list(folder.content, "content"))
+    if not columns:
+        raise InputError("content must have at least one column, got none")
+    return columns
+
+
+def _type_of_numbers(columns: tuple[str, ...], file: Path, schema: Any) -> str:
+    """Return the type of content in columns of numbers, together one vector per group."""
+    dtypes = [schema.field(name).type for name in columns]
+    for name, dtype in zip(columns, dtypes, strict=True):
+        if not arrow.is_numeric(dtype):
+            raise InputError(
+                f"content must consist of columns of numbers, got {name!r} of type {dtype} in "
+                f"{file.name}"
+            )
+    # Integers may be counts; a column without values determines nothing.
+    return "nulls" if all(types.is_integer(dtype) for dtype in dtypes) else "vectors"
 
 
 def _content_type(text: tuple[str, ...], file: Path, schema: Any) -> str:
     """Return the type of content of one file; see `arrow.content_type`."""
     dtype = schema.field(text[0]).type
     content_type = arrow.content_type(dtype)
-    if content_type is None and _is_vector(dtype):
-        raise InputError(
-            f"text must name a column of words, got {text[0]!r}, which contains vectors ({dtype}) "
-            f"in {file.name}; vectors cannot be read from a folder: use Corpus"
-        )
     if content_type is None:
         raise InputError(
-            "text must name a column of texts, of lists of words or codes, or of maps from word to "
-            f"count, got {text[0]!r} of type {dtype} in {file.name}"
+            "text must name a column of texts, of lists of words or codes, of maps from word to "
+            f"count, or of vectors, got {text[0]!r} of type {dtype} in {file.name}"
         )
     if len(text) == 2:
         counts = schema.field(text[1]).type
@@ -162,7 +232,7 @@ def _check_same_type(
 ) -> None:
     file_of_type.setdefault(content_type, file)
     decided = [found for found in file_of_type if found not in ("nulls", "empty lists")]
-    if "empty lists" in file_of_type and decided and decided[0] not in _LISTS:
+    if "empty lists" in file_of_type and decided and decided[0] not in (*_LISTS, *_VECTORS):
         decided.append("empty lists")
     if len(decided) > 1:
         one, other = decided[:2]
@@ -170,13 +240,6 @@ def _check_same_type(
             f"column {text[0]!r} must have content of one type, got {one} in "
             f"{file_of_type[one].name} and {other} in {file_of_type[other].name}"
         )
-
-
-def _is_vector(dtype: Any) -> bool:
-    if types.is_floating(dtype):
-        return True
-    value = getattr(dtype, "value_type", None)
-    return value is not None and not types.is_dictionary(dtype) and _is_vector(value)
 
 
 def _is_count_list(dtype: Any) -> bool:
@@ -267,14 +330,7 @@ def _parts(batch: Any, n_bytes: int) -> Iterator[Any]:
 def read_folder(folder: ParquetFolder, mapping: ColumnMapping, scratch: Path) -> DiskCorpus:
     """Read the files once and return the corpus they contain, written to ``scratch``."""
     storage = Storage(scratch, MemoryBudget(folder.memory))
-    words = WordsBuilder(
-        storage,
-        f"column {mapping.text[0]!r}",
-        folder.vocabulary,
-        folder.words_of_codes,
-        has_counts=mapping.content_form != "lists",
-        vectorizer=folder.vectorizer,
-    )
+    content, add_content = _content_builder(folder, mapping, storage)
     contexts = {
         name: ColumnBuilder(name, storage, f"context {number}")
         for number, name in enumerate(mapping.contexts)
@@ -289,7 +345,7 @@ def read_folder(folder: ParquetFolder, mapping: ColumnMapping, scratch: Path) ->
     n_bytes = min(max(int(folder.memory * _BATCH_MEMORY_SHARE), _MIN_BATCH_BYTES), _MAX_BATCH_BYTES)
     for path in mapping.files:
         for batch in batches(path, mapping.columns, n_bytes):
-            _add_content(words, mapping, batch, path)
+            _add_content(add_content, mapping, batch, path)
             for name, builder in contexts.items():
                 _add_context(builder, mapping, name, batch.column(name), path)
             for name, builder in zip(mapping.levels, levels, strict=True):
@@ -301,20 +357,50 @@ def read_folder(folder: ParquetFolder, mapping: ColumnMapping, scratch: Path) ->
     if levels:
         units = [builder.finish() for builder in levels]
         above = DiskLevels.from_columns(units, folder.level_contexts, columns)
-    return DiskCorpus(scratch, folder.memory, words.finish(), columns, names, above)
+    return DiskCorpus(scratch, folder.memory, content.finish(), columns, names, above)
 
 
-def _add_content(words: WordsBuilder, mapping: ColumnMapping, batch: Any, path: Path) -> None:
+def _content_builder(
+    folder: ParquetFolder, mapping: ColumnMapping, storage: Storage
+) -> tuple[WordsBuilder | VectorsBuilder, Callable[[Any], None]]:
+    """Return the builder of the content, and a function that adds a batch of rows to it."""
+    if mapping.content_form == "vectors":
+        vectors = VectorsBuilder(storage, mapping.content_name)
+        return vectors, partial(_add_vectors, vectors, mapping)
+    words = WordsBuilder(
+        storage,
+        mapping.content_name,
+        folder.vocabulary,
+        folder.words_of_codes,
+        has_counts=mapping.content_form != "lists",
+        vectorizer=folder.vectorizer,
+    )
+    return words, partial(_add_words, words, mapping)
+
+
+def _add_vectors(vectors: VectorsBuilder, mapping: ColumnMapping, batch: Any) -> None:
+    columns = [batch.column(name) for name in mapping.text]
+    is_numbers = mapping.content_argument == "content"
+    vectors.add(*(arrow.numbers_batch(columns) if is_numbers else arrow.vectors_batch(*columns)))
+
+
+def _add_words(words: WordsBuilder, mapping: ColumnMapping, batch: Any) -> None:
     column = batch.column(mapping.text[0])
+    if mapping.content_form == "texts":
+        words.add_texts(column.to_pylist())
+        return
+    counts = batch.column(mapping.text[1]) if len(mapping.text) == 2 else None
+    tokens = arrow.tokens_batch(column, counts)
+    words.add_batch(tokens, arrow.is_coded(column.type), column.null_count)
+
+
+def _add_content(
+    add: Callable[[Any], None], mapping: ColumnMapping, batch: Any, path: Path
+) -> None:
     try:
-        if mapping.content_form == "texts":
-            words.add_texts(column.to_pylist())
-        else:
-            counts = batch.column(mapping.text[1]) if len(mapping.text) == 2 else None
-            tokens = arrow.tokens_batch(column, counts)
-            words.add_batch(tokens, arrow.is_coded(column.type), column.null_count)
+        add(batch)
     except (InputError, pa.ArrowException) as error:
-        name = f"column {mapping.text[0]!r}"
+        name = mapping.content_name
         message = str(error) if str(error).startswith(name) else f"{name} {error}"
         raise InputError(f"{message} ({path.name})") from error
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -55,6 +55,20 @@ class BufferedWords:
     def read(self, *ranges: RowRange) -> Words:
         """Return the words of the groups in half-open ranges (first, last)."""
         return Words(self.rows.matrix(len(self.vocabulary), *ranges), self.vocabulary)
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens of all groups."""
+        return int(self.word_frequency.sum())
+
+    @property
+    def parts(self) -> list[RowsBuffer]:
+        """The buffers that a fingerprint depends on."""
+        return [self.rows]
+
+    def without_rows(self) -> "BufferedWords":
+        """Return the words without groups."""
+        return replace(self, rows=RowsBuffer(Storage(), "words"))
 
 
 def count_texts(
