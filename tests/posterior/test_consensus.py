@@ -91,6 +91,19 @@ def test_the_search_improves_on_every_draw():
         assert found < min(expected_loss(draw, draws, loss) for draw in draws)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_search_is_no_worse_than_one_cluster(seed):
+    """Draws halve some clusters at random: all clusters have to be merged to reduce the loss."""
+    rng = np.random.default_rng(seed)
+    draws = 2 * noisy_draws(rng, np.repeat(np.arange(6), 50), 20, 0.3)
+    for draw in draws:
+        draw += rng.integers(0, 2, draw.size) * (rng.random(6) < 0.5)[draw // 2]
+        joined, other = rng.integers(0, 12, 2)
+        draw[draw == joined] = other
+    one = expected_loss(np.zeros(300, np.int32), draws)
+    assert expected_loss(consensus(draws.astype(np.int32)), draws) <= one + 1e-12
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_the_result_does_not_depend_on_names_and_is_the_same_every_time(data):

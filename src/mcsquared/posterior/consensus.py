@@ -1,9 +1,9 @@
 """The consensus of the draws: the partition with the smallest expected loss.
 
 The search starts from the draws closest to all others and from greedy allocations, then moves
-units, merges clusters and dissolves clusters one at a time until there is no improvement. It is
-deterministic, and its memory is linear in groups × draws. The terms *unit*, *row*, *list* and the
-function φ are defined in `mcsquared.kernels.cpu.consensus`.
+units, merges clusters and dissolves clusters until there is no improvement. It is deterministic,
+and its memory is linear in groups × draws. The terms *unit*, *row*, *list* and the function φ are
+defined in `mcsquared.kernels.cpu.consensus`.
 """
 
 from __future__ import annotations
@@ -28,8 +28,10 @@ _PHI: dict[str, Callable[[NDArray[Any]], Floats]] = {
 _MAX_TABLE_SIZE = 20_000_000  # units × draws: 160 MB
 
 # Work is measured in list entries read (about 4 ns each); finding a list costs eight entries.
-# The first two starts, the best draw and a greedy one, always run; others run within the budget.
-_BUDGET = 1_000_000_000
+# The first two starts, the best draw and a greedy one, always run; others run within the first
+# budget. The best of them is then improved within the second.
+_START_BUDGET = 1_000_000_000
+_IMPROVEMENT_BUDGET = 3_000_000_000
 _MAX_PASS_COST = 250_000_000
 _LIST_COST = 8
 _MAX_STARTS = 24
@@ -38,6 +40,7 @@ _MAX_ROUNDS = 30
 _MIN_ROUNDS = 6
 _MIN_DRAWS = 25
 _MAX_DISSOLVED = 200
+_MAX_MERGES = 5  # without a lower loss
 
 # The number of clusters is bounded by four times the largest number in a draw, or this if larger.
 _MIN_CLUSTER_BOUND = 64
@@ -167,7 +170,7 @@ class _Search:
         bound = max(4 * n_clusters, _MIN_CLUSTER_BOUND)
         self.max_clusters = min(bound if max_clusters is None else max_clusters, self.n_units)
         self.rng = np.random.default_rng(0)
-        self.budget = _BUDGET
+        self.budget = _START_BUDGET
         self.best = np.zeros(self.n_units, np.int32)
         self.lowest_loss = np.inf
         self.n_agreeing = 0
@@ -192,7 +195,11 @@ class _Search:
                 self.kernels.allocate(order, labels, self.tables, self.max_clusters)
                 self.budget -= self.pass_cost
             self._descend(labels)
-        self._dissolve()
+        before, self.budget = np.inf, _IMPROVEMENT_BUDGET
+        while self.lowest_loss < before and self.budget > 0:
+            before = self.lowest_loss
+            self._dissolve()
+            self._coarsen()
         return self.best
 
     def _starts(self) -> list[Int32s | None]:
@@ -256,6 +263,24 @@ class _Search:
                 self._descend(labels)
             if self.lowest_loss < before:
                 without_gain = 0
+
+    def _coarsen(self) -> None:
+        """Merge the clusters of the best partition two by two, and search from each partition.
+
+        Two merges, with moves of units in between, may reduce the loss although neither does alone.
+        """
+        labels, without_gain = self.best.copy(), 0
+        self.kernels.assign(labels, self.tables)
+        while self.budget > 0 and without_gain < _MAX_MERGES:
+            before = self.lowest_loss
+            self.budget -= self.pass_cost
+            if not self.kernels.merge_closest(labels, self.tables):
+                break
+            n_clusters, bound = np.unique(labels).size, self.max_clusters
+            self.max_clusters = n_clusters
+            self._descend(labels)
+            self.max_clusters = bound
+            without_gain = 0 if self.lowest_loss < before else without_gain + 1
 
 
 class CoClustering:

@@ -189,8 +189,11 @@ def sweep(order, labels, tables, max_clusters):
 
 
 @njit(cache=True, nogil=True)
-def _best_merge(cluster, units, visited, tables):
-    """Return the best cluster to merge with ``cluster``, or -1 if no merge reduces the loss."""
+def _best_merge(cluster, units, visited, tables, highest):
+    """Return the best cluster to merge with ``cluster``, and the change of the loss.
+
+    The cluster is -1, and the change ``highest``, if the loss would change by more with all others.
+    """
     phi, gain, seen, size = tables.phi, tables.gain, tables.seen, tables.size
     n_draws = tables.row_of_unit.shape[1]
     n_seen = 0
@@ -212,14 +215,22 @@ def _best_merge(cluster, units, visited, tables):
                         n_seen += 1
                     count = tables.row_count[index]
                     gain[other] += phi[shared + count] - phi[shared] - phi[count]
-    best, lowest = -1, -1e-9 * (1.0 + phi[size[cluster]])
+    best, lowest = -1, highest
     for other in seen[:n_seen]:
         change = phi[size[cluster] + size[other]] - phi[size[cluster]] - phi[size[other]]
         change -= 2.0 / n_draws * gain[other]
         gain[other] = 0.0
         if change < lowest or (change == lowest and other < best):
             best, lowest = other, change
-    return best
+    return best, lowest
+
+
+@njit(cache=True, nogil=True)
+def _move_all(units, cluster, target, labels, tables):
+    for unit in units:
+        _remove_unit(unit, cluster, tables)
+        _add_unit(unit, target, tables)
+        labels[unit] = target
 
 
 @njit(cache=True, nogil=True)
@@ -239,15 +250,36 @@ def merge(labels, tables):
         if tables.size[cluster] == 0 or grown[cluster]:
             continue
         units = by_cluster[start[cluster] : start[cluster + 1]]
-        best = _best_merge(cluster, units, visited, tables)
+        highest = -1e-9 * (1.0 + tables.phi[tables.size[cluster]])
+        best, _ = _best_merge(cluster, units, visited, tables, highest)
         if best >= 0:
             n_merges += 1
             grown[best] = True
-            for unit in units:
-                _remove_unit(unit, cluster, tables)
-                _add_unit(unit, best, tables)
-                labels[unit] = best
+            _move_all(units, cluster, best, labels, tables)
     return n_merges
+
+
+@njit(cache=True, nogil=True)
+def merge_closest(labels, tables):
+    """Merge the two clusters with the lowest loss after it; return whether there are two.
+
+    Clusters that share groups with no cluster of a draw are not merged: it would not be the best
+    partition. ``labels`` int32 (n_units,) are updated.
+    """
+    by_cluster = np.argsort(labels, kind="mergesort")
+    start = np.searchsorted(labels[by_cluster], np.arange(labels.size + 1))
+    visited = np.full(tables.row_length.size, -1, np.int64)
+    closest, target, lowest = -1, -1, np.inf
+    for cluster in range(labels.size):
+        if tables.size[cluster] > 0:
+            units = by_cluster[start[cluster] : start[cluster + 1]]
+            best, change = _best_merge(cluster, units, visited, tables, lowest)
+            if best >= 0:
+                closest, target, lowest = cluster, best, change
+    if closest >= 0:
+        units = by_cluster[start[closest] : start[closest + 1]]
+        _move_all(units, closest, target, labels, tables)
+    return closest >= 0
 
 
 @njit(cache=True, nogil=True)
