@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from mcsquared.arrays import Int32s
@@ -31,9 +32,6 @@ from mcsquared.samplers.types import Key
 from mcsquared.schedule import Schedule, StagedSchedule, share_of_chain
 from mcsquared.signals import StopSignals
 from mcsquared.state import NO_BOUNDS, Bounds, State, count_words
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 TRACE = (
     "sweep",
@@ -382,8 +380,6 @@ class Runner:
 
 def trace_of(runs: Sequence[ChainRun]) -> pd.DataFrame:
     """Return the traces of all chains: one row per sweep and chain."""
-    import pandas as pd
-
     # Joined as lists: empty frames of chains that never started would change column types.
     return pd.DataFrame({name: [x for run in runs for x in run.trace[name]] for name in TRACE})
 

@@ -6,9 +6,10 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from joblib import effective_n_jobs
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
@@ -40,9 +41,6 @@ from mcsquared.schedule import DEFAULT_SWEEPS, Schedule, StagedSchedule
 from mcsquared.state import Bounds
 from mcsquared.storage.models import load_model, save_model
 from mcsquared.transformer import TopicTransformer
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["MC2"]
 

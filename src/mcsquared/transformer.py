@@ -1,7 +1,5 @@
 """Base class of estimators whose `transform` returns the topic shares of groups."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

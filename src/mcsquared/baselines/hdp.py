@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 from joblib import effective_n_jobs
 from scipy import sparse
 
@@ -107,8 +108,6 @@ class DirichletProcessModel(TopicModel):
         starts.check_init(self.init)
 
     def _fit(self, corpus: Corpus) -> Floats:
-        import pandas as pd
-
         chain = self._start(corpus)
         schedule = Schedule(self.n_sweeps, self.burn_in, self.thin, self.keep_parameters)
         rows, self.draws_ = [], []

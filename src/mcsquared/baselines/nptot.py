@@ -15,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
@@ -55,9 +56,6 @@ from mcsquared.samplers.steps.concentrations import resample_concentration, resa
 from mcsquared.samplers.steps.tables import draw_tables
 from mcsquared.samplers.steps.topics import topic_state
 from mcsquared.samplers.types import Key
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 GRID_POINTS = 101
 N_INITIAL_COMPONENT_SLOTS = 8  # per topic
@@ -133,8 +131,6 @@ class NPTOT(DirichletProcessModel):
         >>> model.time_given_topic().shape[1] == model.n_topics_
         True
         """
-        import pandas as pd
-
         check_is_fitted(self)
         times = self._grid(grid)
         densities = self.draws_[-1].mean_densities(self._time_family, times)

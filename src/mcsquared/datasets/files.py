@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -155,8 +156,6 @@ def read_lines(path: Path, limit: int | None = None) -> list[str]:
 
 def _integer_chunks(path: Path, n_header: int = 0) -> Iterator[Int64s]:
     """Yield the rows of a table of integers separated by white space, in chunks."""
-    import pandas as pd
-
     with _opened(path) as opened:
         for _ in range(n_header):
             next(opened, None)

@@ -4,8 +4,6 @@ Arguments are sent to one worker and forwarded from worker to worker, and sums a
 back, both along a tree. The tree is one of tasks: Dask moves their inputs between the workers.
 """
 
-from __future__ import annotations
-
 import pickle
 import time
 import warnings

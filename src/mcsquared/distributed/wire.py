@@ -1,7 +1,5 @@
 """What is sent over the network: packed counts, and ψ as the counts that it is drawn from."""
 
-from __future__ import annotations
-
 import pickle
 import uuid
 from dataclasses import replace

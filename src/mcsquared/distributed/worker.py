@@ -1,7 +1,5 @@
 """Functions that run on the workers: calls on a shard, and sums of their results."""
 
-from __future__ import annotations
-
 import math
 import pickle
 from dataclasses import replace

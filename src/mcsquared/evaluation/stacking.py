@@ -14,8 +14,6 @@ second half. For a finite λ it is the product over its tokens of their probabil
 half. In neither case is it p(w_j), the probability of the whole group.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -3,8 +3,6 @@
 This module imports neither NumPy nor the families, so that ``mc2 --help`` stays fast.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, fields
 from typing import Any

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from mcsquared.arrays import Floats
 from mcsquared.checks import check_integer
@@ -25,7 +26,6 @@ from mcsquared.posterior.posterior import posterior_of
 from mcsquared.posterior.tables import token_share_of_topic, top_words
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 TOPICS_PER_ROW = 4

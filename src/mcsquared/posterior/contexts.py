@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 from scipy.special import softmax
 
@@ -15,8 +16,6 @@ from mcsquared.families import ConjugateFamily
 from mcsquared.families.registry import display_of
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from mcsquared.posterior.posterior import Posterior
 
 
@@ -57,8 +56,6 @@ def topic_given_context(posterior: Posterior, name: str, value: Any) -> pd.DataF
 
     p(m | x)  ∝  Σ_k p(k) p(x | k) τ_km over the clusters k, with p(k) their share of the groups.
     """
-    import pandas as pd
-
     column, family = context_of(posterior, name)
     observation = _observation(column, name, value)
     statistics = context_statistics(posterior, name)
@@ -90,8 +87,6 @@ def context_table(posterior: Posterior, name: str, weights: Floats, axis: str) -
 
     Each column is a mixture; ``weights`` is (n_clusters, n_columns), ``axis`` names the columns.
     """
-    import pandas as pd
-
     column, family = context_of(posterior, name)
     statistics = context_statistics(posterior, name)
     columns = pd.RangeIndex(weights.shape[1], name=axis)
@@ -154,8 +149,6 @@ def _moments(
     family: ConjugateFamily, statistics: Floats, weights: Floats, axis: str
 ) -> pd.DataFrame:
     """Return mean and sd of each dimension: one row per dimension, two columns per mixture."""
-    import pandas as pd
-
     dimensions = family.predictive(statistics)
     means = np.stack([dimension.mean for dimension in dimensions], axis=1)
     variances = np.square(np.stack([dimension.sd for dimension in dimensions], axis=1))

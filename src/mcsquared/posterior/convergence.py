@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from mcsquared.arrays import Floats, Int32s
 from mcsquared.markup import plural
@@ -24,8 +25,6 @@ from mcsquared.posterior.consensus import evenly_spaced
 from mcsquared.posterior.diagnostics import MAX_RHAT, MIN_ESS, diagnostics
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from mcsquared.posterior.posterior import Posterior
 
 MIN_AGREEMENT = 0.95  # adjusted Rand index above which partitions agree regardless of R-hat

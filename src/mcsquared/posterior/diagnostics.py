@@ -5,19 +5,13 @@ Carpenter and Bürkner, "Rank-normalization, folding, and localization" (2021). 
 in two halves, so that the diagnostics are defined for a single chain, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from mcsquared.arrays import Floats
 from mcsquared.model.parameters import CONCENTRATIONS
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 MAX_RHAT = 1.1  # above it, chains disagree; Vehtari et al. (2021) recommend 1.01 for final results
 MIN_ESS = 100.0  # below it, means and intervals are imprecise
@@ -50,8 +44,6 @@ def diagnostics(trace: pd.DataFrame, notes: Sequence[str] = ()) -> pd.DataFrame:
         R-hat and sample sizes of a constant are NaN. The advice is empty if there is no problem;
         ``.attrs["advice"]`` lists each piece of advice once.
     """
-    import pandas as pd
-
     rows = []
     for name in filter(trace.__contains__, SCALARS):
         chains = chains_of(trace, name)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from mcsquared.arrays import Floats
@@ -13,8 +14,6 @@ from mcsquared.errors import InputError
 from mcsquared.posterior.draws import ParameterDraw
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from mcsquared.posterior.posterior import Posterior
 
 INTERVAL = (0.05, 0.95)  # probabilities of the bounds of 90% intervals
@@ -54,8 +53,6 @@ class EffectSummary(NamedTuple):
 
 def effect_table(posterior: Posterior, name: str) -> pd.DataFrame:
     """Return one row per value and topic; see `ContextEffects.effects`."""
-    import pandas as pd
-
     summary = effects_of(posterior, name)
     n_values, n_topics = summary.effect.shape
     return pd.DataFrame(

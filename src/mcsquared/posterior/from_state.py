@@ -1,7 +1,5 @@
 """The parameters of a state as a stored draw: sparse, and without empty slots."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

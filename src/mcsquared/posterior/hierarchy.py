@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from mcsquared.arrays import Floats, Int64s
 from mcsquared.checks import check_choice, check_integer
@@ -13,8 +14,6 @@ from mcsquared.posterior.draws import topic_similarity
 from mcsquared.posterior.names import cluster_names, topic_names
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from mcsquared.posterior.posterior import Posterior
 
 
@@ -57,8 +56,6 @@ class Hierarchy:
         >>> len(posterior.hierarchy(of="topics").to_frame()) == posterior.n_shown_topics - 1
         True
         """
-        import pandas as pd
-
         frame = pd.DataFrame(self.linkage, columns=["first", "second", "distance", "size"])
         frame = frame.astype(dict.fromkeys(("first", "second", "size"), np.int64))
         frame.insert(0, "step", np.arange(len(frame)))

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from mcsquared.arrays import Bools, Floats, Int32s, Int64s
 from mcsquared.posterior.consensus import contingency, numbered_by_size
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from mcsquared.posterior.posterior import Posterior
 
 MIN_SETTLED = 0.5  # probability or confidence from which a group is settled
@@ -136,8 +135,6 @@ def is_unsettled(probability: Floats, confidence: Floats) -> Bools:
 
 def unsettled_table(posterior: Posterior) -> pd.DataFrame:
     """Return one row per unsettled group and candidate; see `Posterior.unsettled`."""
-    import pandas as pd
-
     groups = np.flatnonzero(
         is_unsettled(posterior.cluster_probability, group_confidence(posterior))
     )

@@ -1,7 +1,5 @@
 """One partition for all draws: their consensus, and how often groups share a cluster."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 import numpy as np

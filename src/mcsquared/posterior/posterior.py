@@ -1,13 +1,12 @@
 """The posterior: kept draws of one or several chains, their consensus and tables."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -30,10 +29,6 @@ from mcsquared.posterior.relevance import ContextRelevance
 from mcsquared.posterior.tables import CoDocuments, count_pairs
 from mcsquared.posterior.topics import RepresentativeTopics
 from mcsquared.posterior.weights import check_weights
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 N_TOP_WORDS = 20
 TEXT_OPTIONS = "text_options"  # key of `Posterior.source`
@@ -211,8 +206,6 @@ class Posterior(RepresentativeTopics, ContextRelevance, ContextEffects, UpperLev
         The posterior mean of τ, the mean topic shares of a new group of the cluster. If groups vary
         within their cluster (finite lam), the shares of the cluster's tokens may differ slightly.
         """
-        import pandas as pd
-
         return pd.DataFrame(
             self._to_consensus(self.representative_draw.topic_given_cluster()),
             index=pd.RangeIndex(self.n_clusters, name="cluster"),

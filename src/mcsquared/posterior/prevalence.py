@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 
 from mcsquared.arrays import Floats, Int64s
@@ -14,8 +15,6 @@ from mcsquared.posterior.names import topic_names
 from mcsquared.posterior.tables import aligned_shares
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from mcsquared.posterior.posterior import Posterior
 
 _N_REPLICATES = 40  # of the groups of each draw, in the Bayesian bootstrap
@@ -51,8 +50,6 @@ def prevalence_of(posterior: Posterior, name: str) -> Prevalence:
 
 def prevalence_table(posterior: Posterior, name: str) -> pd.DataFrame:
     """Return one row per value and topic; see `Posterior.prevalence`."""
-    import pandas as pd
-
     prevalence = prevalence_of(posterior, name)
     n_values, n_topics = prevalence.share.shape
     names = topic_names(posterior)[:n_topics]
@@ -71,8 +68,6 @@ def prevalence_table(posterior: Posterior, name: str) -> pd.DataFrame:
 
 def difference_table(posterior: Posterior, name: str, first: Any, second: Any) -> pd.DataFrame:
     """Return one row per topic; see `Posterior.prevalence_difference`."""
-    import pandas as pd
-
     by_value = _groups_by_value(posterior, name)
     rows = _position(by_value, "first", first), _position(by_value, "second", second)
     samples = _samples(posterior, by_value)

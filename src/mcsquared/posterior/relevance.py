@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+import pandas as pd
 from scipy.special import entr, softmax
 
 from mcsquared.arrays import Floats
@@ -13,8 +14,6 @@ from mcsquared.posterior.draws import ParameterDraw
 from mcsquared.posterior.effects import INTERVAL
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from mcsquared.posterior.posterior import Posterior
 
 MAX_GROUPS = 5000  # values of a context over which the mutual information is averaged
@@ -42,8 +41,6 @@ class ContextRelevance:
 
 def relevance_table(posterior: Posterior) -> pd.DataFrame:
     """Return I(z; x) / H(z) of every context: context, mean, low, high."""
-    import pandas as pd
-
     if not posterior.parameters:
         raise InputError("relevance requires a draw with parameters: fit with keep_parameters >= 1")
     weights, rows = posterior.parameter_weights, []

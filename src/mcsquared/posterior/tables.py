@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -17,8 +18,6 @@ from mcsquared.posterior.contexts import context_of, context_statistics
 from mcsquared.posterior.membership import cluster_stability, group_confidence
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from mcsquared.posterior.draws import ParameterDraw
     from mcsquared.posterior.posterior import Posterior
 
@@ -38,8 +37,6 @@ def top_words(posterior: Posterior, n_words: int) -> Int32s:
 
 def topic_table(posterior: Posterior, n_words: int, names: list[str]) -> pd.DataFrame:
     """Return one row per topic; see `Posterior.topics`."""
-    import pandas as pd
-
     n_words = check_integer("n_words", n_words, 1)
     frame = pd.DataFrame({"topic": np.arange(posterior.n_topics), "name": names})
     frame["weight"], frame["n_tokens"] = token_share_of_topic(posterior), posterior.tokens_of_topic
@@ -70,8 +67,6 @@ def token_share_of_topic(posterior: Posterior) -> Floats:
 
 def cluster_table(posterior: Posterior, names: list[str]) -> pd.DataFrame:
     """Return one row per cluster: its size, stability, main topics, and a value per context."""
-    import pandas as pd
-
     sizes = np.bincount(posterior.labels)
     table: dict[str, Any] = {
         "cluster": np.arange(posterior.n_clusters),
@@ -110,8 +105,6 @@ def representative_groups(
     posterior: Posterior, topic: int | None, cluster: int | None, n_groups: int
 ) -> pd.DataFrame:
     """Return the groups most typical of a cluster or a topic: group, name, score, n_tokens."""
-    import pandas as pd
-
     if (topic is None) == (cluster is None):
         raise InputError("representative_groups requires exactly one of topic and cluster")
     n_groups = check_integer("n_groups", n_groups, 1)

@@ -1,12 +1,10 @@
 """One set of topics for all draws: those of the representative draw, and their matches."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -17,9 +15,6 @@ from mcsquared.model.priors import Priors
 from mcsquared.posterior.consensus import expected_loss
 from mcsquared.posterior.draws import ParameterDraw, match_topics
 from mcsquared.posterior.partition import ConsensusPartition
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _MIN_TOKEN_SHARE, _MIN_TOKENS = 1e-4, 5.0  # of a topic in tables
 
@@ -114,8 +109,6 @@ class RepresentativeTopics(ConsensusPartition):
     @property
     def word_given_topic(self) -> pd.DataFrame:
         """Word probabilities: one row per topic, one column per word; rows sum to 1."""
-        import pandas as pd
-
         if self.vocabulary is None:
             raise InputError(
                 "word_given_topic requires words, but the content of this model is vectors"

@@ -1,7 +1,5 @@
 """Weights of chains, and the weights of their draws that follow from them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

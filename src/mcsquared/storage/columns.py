@@ -1,7 +1,5 @@
 """Columns of contexts in model files."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

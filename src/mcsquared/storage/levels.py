@@ -1,7 +1,5 @@
 """Levels above groups in checkpoints and model files."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

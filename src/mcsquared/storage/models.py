@@ -1,13 +1,12 @@
 """Fitted models as files: the posterior, the parameters of the estimator and all labels."""
 
-from __future__ import annotations
-
 import math
 import numbers
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from mcsquared import families
@@ -33,9 +32,6 @@ from mcsquared.storage.files import (
 )
 from mcsquared.storage.levels import check_types, pack_units, unpack_units
 from mcsquared.storage.states import pack_draw, unpack_draw
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MODEL_KIND = "model"
 ALL_LABELS = "labels_of_all"
@@ -318,8 +314,6 @@ def _given_names(listed: Any, posterior: Posterior) -> dict[str, dict[int, str]]
 
 
 def _unpack_trace(reader: Reader, columns: Any) -> pd.DataFrame:
-    import pandas as pd
-
     values = reader.array("trace", np.float64, (len(columns), None))
     table = {}
     for row, (name, kind) in zip(values, columns, strict=True):
