@@ -176,15 +176,14 @@ class NMF(_Clusterer):
     ----------
     n_clusters : int
         Number of factors. A factor that is not the largest of any group is not a cluster.
-    weighting : {"proportions", "tfidf", "counts"}
+    weighting, random_state
+        As in `KMeans`.
     max_iter : int
-    random_state : int, RandomState or None
 
     Attributes
     ----------
-    labels_ : int64 (n_groups,)
-        Clusters by decreasing size.
-    n_clusters_ : int
+    labels_, n_clusters_
+        As in `KMeans`.
     model_ : sklearn.decomposition.NMF
 
     Examples
@@ -226,19 +225,18 @@ class AffinityPropagation(_Clusterer):
     similarity : {"euclidean", "symmetric_kl"}
         Minus the squared Euclidean distance of two rows, or minus their symmetric Kullback-Leibler
         divergence (`symmetric_kl`), which requires rows of shares.
-    weighting : {"proportions", "tfidf", "counts"}
+    weighting, random_state
+        As in `KMeans`.
     preference : float, optional
         Preference of a group to be an exemplar; by default the median similarity.
     damping : float
         At least 0.5 and less than 1.
     max_iter : int
-    random_state : int, RandomState or None
 
     Attributes
     ----------
-    labels_ : int64 (n_groups,)
-        Clusters by decreasing size.
-    n_clusters_ : int
+    labels_, n_clusters_
+        As in `KMeans`.
     cluster_centers_ : matrix (n_clusters_, n_features)
         Rows of the exemplars; new groups are assigned to the most similar one.
 

@@ -224,11 +224,7 @@ class MGCTMChain:
     """A chain of `MGCTM`, started from the initial clusters of the estimator."""
 
     def __init__(self, estimator: MGCTM, corpus: Corpus, seed: int) -> None:
-        self._priors = (
-            LOCAL.validated(estimator.local_prior),
-            GLOBAL.validated(estimator.global_prior),
-            SWITCH.validated(estimator.switch_prior),
-        )
+        self._priors = tuple(p.validated(getattr(estimator, p.name)) for p in DIRICHLET_PRIORS)
         self.key = Key(seed, CHAIN, 0)
         self.tokens = shuffled_tokens(corpus, self.key)
         n_clusters, n_local = estimator.n_clusters, estimator.n_local_topics
@@ -300,11 +296,7 @@ class MGCTMChain:
 
 
 def draw_dirichlet_prior(
-    alpha: Floats,
-    prior: Concentration,
-    counts: Int32s,
-    tables: Int32s,
-    rng: np.random.Generator,
+    alpha: Floats, prior: Concentration, counts: Int32s, tables: Int32s, rng: np.random.Generator
 ) -> Floats:
     """Draw the parameters of a Dirichlet prior with independent Gamma priors.
 
@@ -312,11 +304,8 @@ def draw_dirichlet_prior(
 
         α_m  ~  Gamma(shape + Σ_j t_jm, rate − Σ_j log q_j)
 
-    Parameters
-    ----------
-    alpha : float64 (n_topics,)
-        The current values, which are returned if the prior is a number.
-    counts, tables : int32 (n_groups, n_topics)
+    ``alpha`` (n_topics,) are the current values, which are returned if the prior is a number;
+    ``counts`` and ``tables`` are (n_groups, n_topics).
     """
     if not isinstance(prior, Gamma):
         return alpha

@@ -287,15 +287,9 @@ class NPTOTDraw(HDPDraw):
 class NPTOTChain:
     """A chain of npTOT; in its state every group is its own cluster.
 
-    Parameters
-    ----------
-    time : float64 (n_groups,)
-        Relative to the family's origin; NaN where missing.
-    parameters : float64 (4,)
-        Normal-Gamma prior of a component: mean, strength, shape, rate.
-    alpha : float or Gamma
-        Concentration of the components of a topic, or its prior. Every topic starts with a single
-        component.
+    ``time`` (n_groups,) is relative to the family's origin, NaN where missing. ``parameters`` (4,)
+    are mean, strength, shape and rate of the Normal-Gamma prior of a component, and ``alpha`` is
+    the concentration of the components of a topic, or its prior. Every topic starts with one.
     """
 
     def __init__(

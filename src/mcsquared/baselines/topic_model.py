@@ -96,7 +96,7 @@ class TopicModel(TopicTransformer, ABC):
         if self.n_topics_ > 0:
             for rows, parameters in self._mean_parameters(corpus):
                 groups, iterations = _take(corpus, rows), self._transform_iterations
-                log_prior = _log_cluster_prior(groups)
+                log_prior = np.zeros((groups.n_groups, 1))  # a single cluster
                 shares[rows] = fold_in_groups(groups, parameters, log_prior, iterations).topics
         return shares
 
@@ -163,7 +163,7 @@ class TopicModel(TopicTransformer, ABC):
         result = np.zeros(corpus.n_groups)
         for rows, parameters in self._parameters(corpus, given_contexts, seed):
             groups = _take(target, rows)
-            draws = ((drawn, _log_cluster_prior(groups)) for drawn in parameters)
+            draws = ((drawn, np.zeros((groups.n_groups, 1))) for drawn in parameters)
             if first is None:
                 result[rows] = log_left_to_right(draws, groups)
             else:
@@ -229,8 +229,3 @@ def rows_by_value(values: NDArray[Any]) -> tuple[NDArray[Any], list[NDArray[np.i
 
 def _take(corpus: Corpus, rows: Rows) -> Corpus:
     return corpus if rows is ALL_GROUPS else corpus[rows]
-
-
-def _log_cluster_prior(corpus: Corpus) -> Floats:
-    """Return the log-prior of the only cluster: zeros (n_groups, 1)."""
-    return np.zeros((corpus.n_groups, 1))

@@ -27,10 +27,7 @@ _BYTES_PER_STRING = 200  # ten letters, the code, and entries of dictionaries an
 class MemoryBudget:
     """Limit on the number of distinct labels in memory, over all columns.
 
-    Parameters
-    ----------
-    memory : int, optional
-        Bytes that the process may use, half of them for labels; by default unlimited.
+    The process may use ``memory`` bytes, half of them for labels; by default there is no limit.
     """
 
     def __init__(self, memory: int | None = None) -> None:
@@ -92,11 +89,7 @@ class LabelEncoder:
 class Buffer:
     """An append-only array of rows of ``width`` numbers, read by ranges of rows.
 
-    Parameters
-    ----------
-    dtype : dtype-like
-    width : int
-        Numbers per row; rows of width 1 are read as a 1-D array.
+    Rows of width 1 are read as a 1-D array.
     """
 
     def __init__(self, dtype: Any, width: int = 1) -> None:
@@ -212,17 +205,8 @@ class Storage:
 class RowsBuffer:
     """Rows of different lengths in CSR layout: codes with counts, numbers, or UTF-8 bytes.
 
-    Parameters
-    ----------
-    storage : Storage
-    name : str
-        Files are ``name.start``, ``name.values`` and ``name.counts``.
-    has_counts : bool
-        Whether entries have counts; otherwise each entry counts once.
-    dtype : dtype-like
-        Type of the entries.
-    width : int
-        Numbers per entry.
+    An entry has ``width`` numbers. Without counts, each entry counts once. Files are
+    ``name.start``, ``name.values`` and ``name.counts``.
     """
 
     def __init__(

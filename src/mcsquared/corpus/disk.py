@@ -165,8 +165,7 @@ class DiskCorpus:
 
     def lengths(self, first: int, last: int) -> Int64s:
         """Return the number of tokens of the groups ``first:last``, int64."""
-        n_tokens: Int64s = self._content.lengths.read((first, last)).astype(np.int64)
-        return n_tokens
+        return self._content.lengths.read((first, last)).astype(np.int64)
 
     def group_name(self, index: int) -> str:
         """Return the name of one group."""

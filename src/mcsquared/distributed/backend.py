@@ -182,8 +182,7 @@ class DaskBackend(ShardedBackend):
     def _clusters(self, number: int) -> Int32s:
         """Return the current clusters of a shard's groups."""
         if self._n_done[number] == len(self._calls):
-            clusters: Int32s = self.labels[number].cluster_of_group
-            return clusters
+            return self.labels[number].cluster_of_group
         return self._result(number, "labels.cluster_of_group")
 
     def _copy_labels(self) -> None:

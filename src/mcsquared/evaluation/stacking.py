@@ -40,12 +40,7 @@ def stack_chains(posterior: Posterior, corpus: Corpus) -> Floats | None:
 
     They differ clearly if the stacked predictive density of the sampled groups exceeds that of
     equal weights by more than two standard errors, and by one nat per additional weight, which the
-    maximum gains by chance.
-
-    Parameters
-    ----------
-    corpus : Corpus
-        The training groups.
+    maximum gains by chance. ``corpus`` contains the training groups.
     """
     compared = np.unique(_chain_of_parameters(posterior))
     if len(compared) < len(np.unique(posterior.chain_of_draw)) or len(compared) < 2:
@@ -118,9 +113,7 @@ def leave_one_out(scores: Floats) -> Floats:
 def stacking_weights(log_density: Floats) -> Floats:
     """Return the weights that maximise Σ_j log Σ_c w_c p_c(j), by EM; the problem is concave.
 
-    Parameters
-    ----------
-    log_density : float64 (n_chains, n_groups)
+    ``log_density`` is float64 (n_chains, n_groups).
     """
     density = np.exp(log_density - log_density.max(axis=0)).T
     weights = np.full(density.shape[1], 1.0 / density.shape[1])

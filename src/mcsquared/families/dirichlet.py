@@ -120,7 +120,9 @@ class Dirichlet(ConjugateFamily):
             shapes = np.broadcast_to(self.shapes, dense.shape)
             gains[occurs] = log_rising_factorial(shapes[occurs], dense[occurs])
             gain, total = gains.sum(axis=-1), dense.sum(axis=-1, dtype=np.float64)
-        return gain - log_rising_factorial(self._total_shape(), total)
+        shapes = self.shapes
+        concentration = shapes.sum() if np.ndim(shapes) else shapes * self.n_stats
+        return gain - log_rising_factorial(concentration, total)
 
     def sample_parameters(self, stats: Floats, rng: Rng) -> Floats:
         """Draw the log-probabilities of the categories: float64 (n_clusters, size)."""
@@ -136,11 +138,6 @@ class Dirichlet(ConjugateFamily):
         weights = np.atleast_2d(as_dense(stats)) + self.shapes
         weights /= weights.sum(axis=-1, keepdims=True)
         return weights
-
-    def _total_shape(self) -> float:
-        """Return the sum of the shapes, the concentration g."""
-        shapes = self.shapes
-        return float(shapes.sum()) if np.ndim(shapes) else shapes * self.n_stats
 
 
 @dataclass(frozen=True)

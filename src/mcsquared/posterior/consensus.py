@@ -51,20 +51,11 @@ _MAX_ENTRIES = 2**28
 
 
 def consensus(draws: Int32s, loss: Loss = "vi", max_clusters: int | None = None) -> Int32s:
-    """Return the partition with the smallest expected loss, clusters by decreasing size.
+    """Return the partition with the smallest expected loss, clusters by decreasing size: int32.
 
-    Parameters
-    ----------
-    draws : int32 (n_draws, n_groups)
-        The cluster of each group in each draw, in 0..n_groups - 1.
-    loss : "vi" or "binder"
-        Variation of information, or the number of pairs on which two partitions disagree.
-    max_clusters : int, optional
-        Largest number of clusters of the partition, at least that of every draw.
-
-    Returns
-    -------
-    int32 (n_groups,)
+    ``draws`` has the cluster of each group in each draw, in 0..n_groups - 1: (n_draws, n_groups).
+    The loss is the variation of information, or ("binder") the number of pairs of groups on which
+    two partitions disagree. ``max_clusters`` must be at least the number of clusters of every draw.
     """
     phi = _phi(loss)
     n_draws, n_groups = draws.shape

@@ -43,19 +43,9 @@ def common_items(labels: Int32s, counts: sparse.csr_matrix, limit: int) -> tuple
     """Return the items that characterise the groups of each cluster; a group counts once.
 
     Items have the largest p log(p / q), where p and q are the shares of the cluster's and of all
-    groups that have the item. The item of most groups is always included.
-
-    Parameters
-    ----------
-    labels : int32 (n_groups,)
-    counts : csr_matrix (n_groups, n_items)
-    limit : int
-        Number of items listed for a cluster.
-
-    Returns
-    -------
-    items, n_groups : int32 (n_clusters, limit)
-        Items, -1 if there are fewer, and the number of the cluster's groups that have them.
+    groups that have the item. The item of most groups is always included. ``counts`` are (n_groups,
+    n_items). Returns the items, -1 if there are fewer than ``limit``, and the number of the
+    cluster's groups that have them: both int32 (n_clusters, limit).
     """
     sizes = np.bincount(labels)
     occurs = sparse.csr_matrix(

@@ -182,8 +182,7 @@ class Posterior(RepresentativeTopics, ContextRelevance, ContextEffects, UpperLev
     @property
     def text_options(self) -> dict[str, Any]:
         """How the training texts were split into words: arguments of `Corpus.from_texts`."""
-        options: dict[str, Any] = json.loads(self.source.get(TEXT_OPTIONS, "{}"))
-        return options
+        return json.loads(self.source.get(TEXT_OPTIONS, "{}"))
 
     def unsettled(self) -> pd.DataFrame:
         """Return the groups without a clear cluster, with the clusters they may belong to.

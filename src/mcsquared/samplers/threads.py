@@ -32,13 +32,8 @@ class Workers(ThreadPoolExecutor):
 class SharedStep:
     """A step whose shares are taken by several threads, each share by one of them.
 
-    Parameters
-    ----------
-    run : callable
-        It takes the first chunk of a share, and the one after its last.
-    shares : list of (int, int)
-    n_threads : int
-        Number of threads that take shares, the calling one included.
+    ``run`` takes the first chunk of a share, and the one after its last; ``n_threads`` includes the
+    calling thread.
     """
 
     def __init__(
@@ -162,25 +157,20 @@ class ThreadPool:
             those with the same ``run``.
         """
         began = time.perf_counter_ns()
-        step = self._begin(n_chunks, run, first_chunk, even, work, name)
+        step = self._begin(n_chunks, run, work, first_chunk, even, name)
         step.end()
         self._learn(step, work, name, time.perf_counter_ns() - began)
         return step.results
 
     def begin(
-        self,
-        n_chunks: int,
-        run: Callable[[int, int], Any],
-        first_chunk: int = 0,
-        even: bool = False,
-        work: float = math.inf,
+        self, n_chunks: int, run: Callable[[int, int], Any], work: float = math.inf
     ) -> Callable[[], list[Any]]:
         """Start `map` in the other threads; return a function that finishes it.
 
         The calling thread can do other work in between. When it calls that function, it takes its
         part of the remaining shares; without other threads, it does all the work.
         """
-        step = self._begin(n_chunks, run, first_chunk, even, work)
+        step = self._begin(n_chunks, run, work)
 
         def end() -> list[Any]:
             step.end()
@@ -200,9 +190,9 @@ class ThreadPool:
         self,
         n_chunks: int,
         run: Callable[[int, int], Any],
-        first_chunk: int,
-        even: bool,
         work: float,
+        first_chunk: int = 0,
+        even: bool = False,
         name: Hashable = None,
     ) -> SharedStep:
         n = min(self.n_for(work, _name_of(run, name)), n_chunks)

@@ -231,14 +231,12 @@ def _is_list(dtype: Any) -> bool:
 
 
 def _floats(array: Any) -> Floats:
-    values: Floats = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return values
+    return array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
 
 
 def _lengths(array: Any) -> Int64s:
-    values = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
-    lengths: Int64s = values.astype(np.int64)
-    return lengths
+    lengths = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
+    return lengths.astype(np.int64)
 
 
 def utf8_names(array: Any) -> tuple[Int64s, NDArray[np.uint8]]:

@@ -50,11 +50,7 @@ class BufferedVectors:
 class VectorsBuilder:
     """Collects vectors; the first one determines the width of all.
 
-    Parameters
-    ----------
-    storage : Storage
-    argument : str
-        Name of the vectors in errors.
+    ``argument`` is the name of the vectors in errors.
     """
 
     def __init__(self, storage: Storage, argument: str) -> None:

@@ -169,12 +169,13 @@ def fill_statistics(j, c, dense, statistics):
 
 
 @njit(cache=True, error_model="numpy")
-def add_context_scores(j, dense, bags, parameters, statistics, scores):
+def add_context_scores(j, contexts, statistics, scores):
     """Add Σ log F(x_j | φ_k) over the observed contexts, without log h, to float64 ``scores``.
 
     ``scores`` has one element per cluster slot; ``statistics`` is scratch for the dense statistics.
     """
     n_cluster_slots = scores.size
+    dense, bags, parameters = contexts
     for c in range(dense.kind.size):
         if not dense.observed[j, c]:
             continue
@@ -234,12 +235,11 @@ def draw_clusters_by_scores(
     ``offset`` groups of the corpus precede these arrays: random numbers are those of the corpus.
     """
     n_cluster_slots = log_weights.size
-    dense, bags, parameters = contexts
-    scores, statistics = np.empty(n_cluster_slots), np.empty(dense.stat_start[-1])
+    scores, statistics = np.empty(n_cluster_slots), np.empty(contexts.dense.stat_start[-1])
     for j in range(first_group, last_group):
         for k in range(n_cluster_slots):
             scores[k] = log_weights[k] + content_scores[j - first_group, k]
-        add_context_scores(j, dense, bags, parameters, statistics, scores)
+        add_context_scores(j, contexts, statistics, scores)
         u = uniform_of(key, CLUSTERS, offset + j, 0)
         cluster_of_group[j] = pick(scores, n_cluster_slots, u)
 

@@ -19,7 +19,12 @@ from numba import float32
 from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.contexts import add_context_scores
 from mcsquared.kernels.cpu.fast_math import log32
-from mcsquared.kernels.cpu.groups import empty_uniforms, fill_group_uniforms, list_topics
+from mcsquared.kernels.cpu.groups import (
+    count_tables,
+    empty_uniforms,
+    fill_group_uniforms,
+    list_topics,
+)
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cpu.special import log_rising_factorial, pick
 from mcsquared.kernels.cpu.thresholds import running_sums, search_running_sums
@@ -207,15 +212,6 @@ def divide_tables(cluster, parts, n_values, t, n, uniforms, used, of_value):
 
 
 @njit(cache=True, error_model="numpy")
-def count_tables(a, uniforms):
-    """Draw the number of tables CRT(n, a), with a random number for each of the n customers."""
-    opened = 1
-    for i in range(1, uniforms.size):
-        opened += 1 if uniforms[i] * (a + float32(i)) < a else 0
-    return opened
-
-
-@njit(cache=True, error_model="numpy")
 def add_divided_tables(
     j, z, listed, parts, rest, groups, key, uniforms, scratch, values, given, tables
 ):
@@ -289,9 +285,8 @@ def resample_groups_with_effects(
         Output: Σ_j Σ_m ln Γ(λb_jm + n_jm) − ln Γ(λb_jm) over the groups of each chunk.
     """
     n_slots, n_cluster_slots = base_by_topic.shape
-    dense, bags, parameters = contexts
     scores, log_scores = np.empty(n_cluster_slots), np.empty(n_cluster_slots, np.float32)
-    statistics = np.empty(dense.stat_start[-1])
+    statistics = np.empty(contexts.dense.stat_start[-1])
     count, rest = np.zeros(n_slots, np.int64), np.empty(n_slots, np.float32)
     uniforms = empty_uniforms(groups)
     topics, counts, opened = np.empty((3, n_slots), np.int64)
@@ -312,7 +307,7 @@ def resample_groups_with_effects(
                     add_log_rising(counts[t], w, base, rest[t], lam, log_scores)
                 for k in range(n_cluster_slots):
                     scores[k] = log_weights[k] + log_scores[k]
-                add_context_scores(j, dense, bags, parameters, statistics, scores)
+                add_context_scores(j, contexts, statistics, scores)
                 u = uniform_of(key, CLUSTERS, groups.first_group + j, 0)
                 z = pick(scores, n_cluster_slots, u)
                 cluster_of_group[j] = z

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from numba import float32
 
 from mcsquared.kernels.caching import njit
 from mcsquared.kernels.rng import BLOCK, fill_uniforms
@@ -50,3 +51,12 @@ def list_topics(j, groups, topic_of_token, tokens, topics, counts):
             tokens[m] = 0
             n_topics += 1
     return n_topics
+
+
+@njit(cache=True, error_model="numpy")
+def count_tables(a, uniforms):
+    """Draw the number of tables CRT(n, a), with a random number for each of the n customers."""
+    opened = 1
+    for i in range(1, uniforms.size):
+        opened += 1 if uniforms[i] * (a + float32(i)) < a else 0
+    return opened

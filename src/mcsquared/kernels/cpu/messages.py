@@ -13,9 +13,8 @@ import numpy as np
 
 from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.contexts import add_context_scores
-from mcsquared.kernels.cpu.groups import list_topics
 from mcsquared.kernels.cpu.mixtures import add_word_scores
-from mcsquared.kernels.cpu.varying_groups import score_clusters
+from mcsquared.kernels.cpu.varying_groups import group_scratch, score_group
 from mcsquared.kernels.cpu.vector_tokens import log_mixture
 
 FIXED_POINT = 2.0**24  # scale of messages that are summed as integers
@@ -30,19 +29,10 @@ def score_varying_groups(first, last, groups, topic_of_token, base, tabulated, c
     ``scores`` is float64 (last − first, cluster slots); the other arguments are those of
     `mcsquared.kernels.cpu.varying_groups.resample_groups`.
     """
-    n_cluster_slots, n_slots = base.shape
-    dense, bags, parameters = contexts
-    log_scores, statistics = np.empty(n_cluster_slots, np.float32), np.empty(dense.stat_start[-1])
-    count = np.zeros(n_slots, np.int64)
-    topics, counts = np.empty(n_slots, np.int64), np.empty(n_slots, np.int64)
-    n_tabulated = tabulated.size // base.size - 1
+    given = (groups, topic_of_token, base, tabulated, contexts, group_scratch(base, contexts))
     for j in range(first, last):
-        n_topics = list_topics(j, groups, topic_of_token, count, topics, counts)
-        score_clusters(topics, counts, n_topics, base, tabulated, n_tabulated, log_scores)
-        row = scores[j - first]
-        for k in range(n_cluster_slots):
-            row[k] = log_scores[k]
-        add_context_scores(j, dense, bags, parameters, statistics, row)
+        scores[j - first] = 0.0
+        score_group(j, *given, scores[j - first])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -51,23 +41,22 @@ def score_groups_of_words(first, last, entries, log_mixtures, contexts, scores):
 
     The first arguments are those of `mcsquared.kernels.cpu.mixtures.draw_clusters_of_words`.
     """
-    dense, bags, parameters = contexts
     start, word, count = entries
-    part, statistics = np.empty(scores.shape[1], np.float32), np.empty(dense.stat_start[-1])
+    part, n_statistics = np.empty(scores.shape[1], np.float32), contexts.dense.stat_start[-1]
+    statistics = np.empty(n_statistics)
     for j in range(first, last):
         row = scores[j - first]
         row[:] = 0.0
-        add_context_scores(j, dense, bags, parameters, statistics, row)
+        add_context_scores(j, contexts, statistics, row)
         add_word_scores(start[j], start[j + 1], word, count, log_mixtures, part, row)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def score_contexts(first, last, contexts, scores):
     """Add the log-likelihood of the contexts of groups ``first:last`` to ``scores``."""
-    dense, bags, parameters = contexts
-    statistics = np.empty(dense.stat_start[-1])
+    statistics = np.empty(contexts.dense.stat_start[-1])
     for j in range(first, last):
-        add_context_scores(j, dense, bags, parameters, statistics, scores[j - first])
+        add_context_scores(j, contexts, statistics, scores[j - first])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -148,14 +148,13 @@ def draw_clusters_of_words(
         log π_k; −∞ in slots that must not be drawn.
     """
     n_cluster_slots = log_weights.size
-    dense, bags, parameters = contexts
     start, word, count = entries
     scores, part = np.empty(n_cluster_slots), np.empty(n_cluster_slots, np.float32)
-    statistics = np.empty(dense.stat_start[-1])
+    statistics = np.empty(contexts.dense.stat_start[-1])
     for j in range(groups.chunk_start[first_chunk], groups.chunk_start[last_chunk]):
         for k in range(n_cluster_slots):
             scores[k] = log_weights[k]
-        add_context_scores(j, dense, bags, parameters, statistics, scores)
+        add_context_scores(j, contexts, statistics, scores)
         add_word_scores(start[j], start[j + 1], word, count, log_mixtures, part, scores)
         u = uniform_of(key, CLUSTERS, groups.first_group + j, 0)
         cluster_of_group[j] = pick(scores, n_cluster_slots, u)

@@ -3,11 +3,10 @@
 import numpy as np
 
 from mcsquared.kernels.caching import njit
-from mcsquared.kernels.cpu.contexts import add_context_scores, log_contexts, move_contexts
-from mcsquared.kernels.cpu.groups import list_topics
+from mcsquared.kernels.cpu.contexts import log_contexts, move_contexts
 from mcsquared.kernels.cpu.predictive import JOIN, LEAVE
 from mcsquared.kernels.cpu.special import pick
-from mcsquared.kernels.cpu.varying_groups import score_clusters
+from mcsquared.kernels.cpu.varying_groups import group_scratch, score_group
 from mcsquared.kernels.rng import Step, uniform_of
 
 UNIQUE_PROPOSALS = int(Step.UNIQUE_PROPOSALS)
@@ -18,21 +17,13 @@ def propose_clusters(
     first, last, chosen, groups, topic_of_token, base, tabulated, log_weights, contexts, key, out
 ):
     """Draw a cluster for the chosen groups ``first:last``, as `resample_groups` draws z_j."""
-    n_cluster_slots, n_slots = base.shape
-    dense, bags, parameters = contexts
-    scores, log_scores = np.empty(n_cluster_slots), np.empty(n_cluster_slots, np.float32)
-    statistics, count = np.empty(dense.stat_start[-1]), np.zeros(n_slots, np.int64)
-    topics, counts = np.empty(n_slots, np.int64), np.empty(n_slots, np.int64)
-    n_tabulated = tabulated.size // base.size - 1
+    scratch, scores = group_scratch(base, contexts), np.empty(len(base))
+    given = (groups, topic_of_token, base, tabulated, contexts, scratch)
     for i in range(first, last):
-        j = chosen[i]
-        n_topics = list_topics(j, groups, topic_of_token, count, topics, counts)
-        score_clusters(topics, counts, n_topics, base, tabulated, n_tabulated, log_scores)
-        for k in range(n_cluster_slots):
-            scores[k] = log_weights[k] + log_scores[k]
-        add_context_scores(j, dense, bags, parameters, statistics, scores)
-        u = uniform_of(key, UNIQUE_PROPOSALS, groups.first_group + j, 0)
-        out[i] = pick(scores, n_cluster_slots, u)
+        scores[:] = log_weights
+        score_group(chosen[i], *given, scores)
+        u = uniform_of(key, UNIQUE_PROPOSALS, groups.first_group + chosen[i], 0)
+        out[i] = pick(scores, scores.size, u)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

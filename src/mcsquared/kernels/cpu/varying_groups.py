@@ -11,7 +11,12 @@ from numba import float32
 from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.contexts import add_context_scores
 from mcsquared.kernels.cpu.fast_math import log32
-from mcsquared.kernels.cpu.groups import empty_uniforms, fill_group_uniforms, list_topics
+from mcsquared.kernels.cpu.groups import (
+    count_tables,
+    empty_uniforms,
+    fill_group_uniforms,
+    list_topics,
+)
 from mcsquared.kernels.cpu.lanes import N_LANES, add, fill, load, store
 from mcsquared.kernels.cpu.special import log_rising_factorial, pick
 from mcsquared.kernels.rng import Step, uniform_of
@@ -57,18 +62,39 @@ def score_clusters(topics, counts, n_topics, base, tabulated, n_tabulated, log_s
 
 
 @njit(cache=True, error_model="numpy")
+def group_scratch(base, contexts):
+    """Return scratch arrays for `score_group`."""
+    n_cluster_slots, n_slots = base.shape
+    topics, counts = np.empty(n_slots, np.int64), np.empty(n_slots, np.int64)
+    log_scores, statistics = np.empty(n_cluster_slots, np.float32), contexts.dense.stat_start[-1]
+    return topics, counts, np.zeros(n_slots, np.int64), log_scores, np.empty(statistics)
+
+
+@njit(cache=True, error_model="numpy")
+def score_group(j, groups, topic_of_token, base, tabulated, contexts, scratch, scores):
+    """Add the log-likelihood of a group's topics and contexts to float64 ``scores``.
+
+    Topics, their counts, and the log-likelihood of the topics alone are in ``scratch``; returns the
+    number of topics.
+    """
+    topics, counts, tokens, log_scores, statistics = scratch
+    n_topics = list_topics(j, groups, topic_of_token, tokens, topics, counts)
+    n_tabulated = tabulated.size // base.size - 1
+    score_clusters(topics, counts, n_topics, base, tabulated, n_tabulated, log_scores)
+    for k in range(scores.size):
+        scores[k] += log_scores[k]
+    add_context_scores(j, contexts, statistics, scores)
+    return n_topics
+
+
+@njit(cache=True, error_model="numpy")
 def add_tables(topics, counts, n_topics, base, uniforms, tables):
     """Add o_m ~ CRT(n_m, base_m) to ``tables`` (topics,), with a random number per customer."""
     first = 0
     for t in range(n_topics):
-        m = topics[t]
-        a = base[m]
-        topic_uniforms = uniforms[first : first + counts[t]]
-        opened = 1
-        for i in range(1, topic_uniforms.size):
-            opened += 1 if topic_uniforms[i] * (a + float32(i)) < a else 0
-        tables[m] += opened
-        first += counts[t]
+        last = first + counts[t]
+        tables[topics[t]] += count_tables(base[topics[t]], uniforms[first:last])
+        first = last
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -102,22 +128,15 @@ def resample_groups(
     log_likelihood : float64 (n_chunks,)
         Output: Σ_j Σ_m ln Γ(λτ_km + n_jm) − ln Γ(λτ_km), k = z_j, over the groups of each chunk.
     """
-    n_cluster_slots, n_slots = base.shape
-    dense, bags, parameters = contexts
-    scores, log_scores = np.empty(n_cluster_slots), np.empty(n_cluster_slots, np.float32)
-    statistics = np.empty(dense.stat_start[-1])
-    count, uniforms = np.zeros(n_slots, np.int64), empty_uniforms(groups)
-    topics, counts = np.empty(n_slots, np.int64), np.empty(n_slots, np.int64)
-    n_tabulated = tabulated.size // base.size - 1
+    scratch, uniforms = group_scratch(base, contexts), empty_uniforms(groups)
+    (topics, counts, _, log_scores, _), scores = scratch, np.empty(len(base))
+    given = (groups, topic_of_token, base, tabulated, contexts, scratch)
     for chunk in range(first_chunk, last_chunk):
         total = 0.0
         for j in range(groups.chunk_start[chunk], groups.chunk_start[chunk + 1]):
-            n_topics = list_topics(j, groups, topic_of_token, count, topics, counts)
-            score_clusters(topics, counts, n_topics, base, tabulated, n_tabulated, log_scores)
-            for k in range(n_cluster_slots):
-                scores[k] = log_weights[k] + log_scores[k]
-            add_context_scores(j, dense, bags, parameters, statistics, scores)
-            z = pick(scores, n_cluster_slots, uniform_of(key, CLUSTERS, groups.first_group + j, 0))
+            scores[:] = log_weights
+            n_topics = score_group(j, *given, scores)
+            z = pick(scores, scores.size, uniform_of(key, CLUSTERS, groups.first_group + j, 0))
             cluster_of_group[j] = z
             total += log_scores[z]
             fill_group_uniforms(j, groups, key, GROUP_TABLES, uniforms)

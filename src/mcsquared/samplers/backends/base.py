@@ -77,8 +77,7 @@ class Backend(ABC):
 
     def count_by_unit(self, argument: UnitCount) -> Int32s:
         """Count groups by parent and cluster: (n_units + 1, cluster slots)."""
-        children: Int32s = self.sum_groups(count_by_unit, argument)["children"]
-        return children
+        return self.sum_groups(count_by_unit, argument)["children"]
 
     def save_counts(self, state: State) -> None:  # noqa: B027
         """Write counts to a state, if the backend keeps counts."""
@@ -92,10 +91,7 @@ class Backend(ABC):
     def store_draw(self, number_of_slot: NDArray[np.int32]) -> None:  # noqa: B027
         """Store the clusters of a kept draw, if the state does not contain those of all groups.
 
-        Parameters
-        ----------
-        number_of_slot : int32 (cluster slots,)
-            Number of each slot's cluster in the draw.
+        ``number_of_slot`` is the number of each slot's cluster in the draw: (cluster slots,).
         """
 
     def label_files(self) -> dict[str, NDArray[Any]]:

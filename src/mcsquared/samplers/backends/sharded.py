@@ -70,20 +70,11 @@ def sweep_shard(
 class ShardedBackend(Backend):
     """Groups in shards that are swept one after another in this process.
 
-    Parameters
-    ----------
-    observations : Observations
-        If they are on disk, one shard at a time is in memory, and labels are on disk too.
-    n_shards : int
-        Number of shards; limited to the number of chunks.
-
-    Attributes
-    ----------
-    labels : list of Labels, or DiskLabels
-        Labels of each shard.
+    If the observations are on disk, one shard at a time is in memory, and labels are on disk too.
+    There are at most as many shards as chunks.
     """
 
-    labels: Any = None
+    labels: Any = None  # of each shard: a list of Labels, or DiskLabels
 
     def __init__(
         self,
@@ -193,14 +184,8 @@ def _check_families(observations: Observations) -> None:
 class DiskLabels:
     """The labels of a corpus on disk, read and written shard by shard.
 
-    Files are not memory-mapped: mapped pages count as memory of the process.
-
-    Parameters
-    ----------
-    chunks : list of (first, last)
-        Chunks of each shard.
-    chain : int
-        Each chain has its own files.
+    Files are not memory-mapped: mapped pages count as memory of the process. Each chain has its own
+    files. ``chunks`` are the bounds of the chunks of each shard.
     """
 
     def __init__(

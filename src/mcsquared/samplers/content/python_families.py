@@ -201,15 +201,8 @@ class GroupOrder:
     """Order in which groups are assigned to clusters: independently, or one after another.
 
     Groups are independent given the parameters of their contexts. Where those of a context are
-    integrated out, a group is assigned given the clusters of all others.
-
-    Attributes
-    ----------
-    groups : Groups
-        The groups of the observations; one per chunk if they are assigned one after another.
-    contexts : GivenContexts
-        Contexts of groups, with the parameters or scores of this sweep.
-    threads : ThreadPool
+    integrated out, a group is assigned given the clusters of all others; then ``groups`` has one
+    group per chunk. ``contexts`` have the parameters or scores of this sweep.
     """
 
     def __init__(self, task: GroupTask) -> None:

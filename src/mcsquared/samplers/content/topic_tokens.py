@@ -280,10 +280,8 @@ def parameters_of(observations: Observations, statistics: Floats) -> Floats:
     family: Any = observations.content_family
     if observations.n_words:
         words = statistics + family.concentration
-        probabilities: Floats = words / words.sum(axis=1, keepdims=True)
-        return probabilities
-    natural: Floats = family.natural_parameters(family.mean_parameters(statistics))
-    return natural
+        return words / words.sum(axis=1, keepdims=True)
+    return family.natural_parameters(family.mean_parameters(statistics))
 
 
 def even_parameters(observations: Observations) -> Floats:

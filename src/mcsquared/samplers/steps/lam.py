@@ -65,5 +65,4 @@ def log_prior(sweep: Sweep, prior: Gamma, lams: Floats) -> Floats:
     """Return the log-density of log λ and the factors of the lengths of groups."""
     lengths = sweep.observations.layout.lengths
     of_lengths = [sum_log_rising_factorials(float(lam), *lengths) for lam in lams]
-    density: Floats = prior.shape * np.log(lams) - prior.rate * lams - np.array(of_lengths)
-    return density
+    return prior.shape * np.log(lams) - prior.rate * lams - np.array(of_lengths)

@@ -158,8 +158,7 @@ def log_ratio_of_words(
 
 def divided_base(sweep: Sweep, log_share: Floats, parts: Floats) -> Floats:
     """Return λ τ of both topics: (2, cluster slots)."""
-    base: Floats = np.maximum(sweep.state.lam * np.exp(log_share) * parts, SMALLEST)
-    return base
+    return np.maximum(sweep.state.lam * np.exp(log_share) * parts, SMALLEST)
 
 
 def _prior_of_parts(sweep: Sweep, log_weight: float, log_root: Floats) -> Floats:
@@ -222,11 +221,9 @@ def log_ratio_of_weights(
 def _draw_log_beta(shapes: Floats, rng: np.random.Generator) -> Floats:
     """Draw from Beta distributions; return log r and log(1 − r) in the two rows."""
     log_gammas = np.log(rng.gamma(shapes + 1.0)) + np.log1p(-rng.random(shapes.shape)) / shapes
-    drawn: Floats = log_gammas - np.logaddexp(log_gammas[0], log_gammas[1])
-    return drawn
+    return log_gammas - np.logaddexp(log_gammas[0], log_gammas[1])
 
 
 def _log_beta(log_parts: Floats, shapes: Floats) -> Floats:
     """Return the log-density of Beta(shapes) times r (1 − r), given log r and log(1 − r)."""
-    value: Floats = (shapes * log_parts).sum(axis=0) - betaln(shapes[0], shapes[1])
-    return value
+    return (shapes * log_parts).sum(axis=0) - betaln(shapes[0], shapes[1])

@@ -246,8 +246,7 @@ class TopicMoves:
 
     def chances(self, sizes: NDArray[np.int64], n_topics: int) -> Floats:
         """Return the probability that a topic of each size is the one to split."""
-        chances: Floats = 0.5 * sizes / self.sweep.observations.n_tokens + 0.5 / n_topics
-        return chances
+        return 0.5 * sizes / self.sweep.observations.n_tokens + 0.5 / n_topics
 
     def log_choice_of_split(self, kind: MoveKind, n_tokens: int, n_topics: int) -> float:
         """Return log q of a split, of one topic of ``n_topics``, over q of the reverse merge.

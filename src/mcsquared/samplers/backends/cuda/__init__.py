@@ -37,8 +37,7 @@ def missing_gpu() -> str | None:
         from mcsquared.kernels.cuda.memory import unavailable_reason
     except ImportError as error:
         return f"numba-cuda is not installed ({error}): pip install 'mcsquared[gpu]'"
-    reason: str | None = unavailable_reason()
-    return reason
+    return unavailable_reason()
 
 
 def check_families(observations: Observations) -> None:

@@ -65,12 +65,7 @@ class CudaBackend(Backend):
 
     Counts stay on the GPU, so the globals that depend on large ones are drawn on it: their arrays
     in `Globals` are device arrays. `sweep_groups` also draws the tables and adds up the
-    log-densities, so that everything is copied to the host at once.
-
-    Parameters
-    ----------
-    corpus : DeviceCorpus
-        The corpus on the GPU, which all chains share.
+    log-densities, so that everything is copied to the host at once. All chains share ``corpus``.
     """
 
     draws_contexts_on_host = False
@@ -161,8 +156,7 @@ class CudaBackend(Backend):
     def _host_categories(self) -> NDArray[np.int32]:
         """Return the counts of categories on the host: (categories, cluster slots)."""
         counts = copy_to_host(self.categories).reshape(-1, self.buffers.n_cluster_slots)
-        rows: NDArray[np.int32] = counts[self.corpus.row_of_category]
-        return rows
+        return counts[self.corpus.row_of_category]
 
     def draw_globals(self, sweep: Sweep) -> Globals:
         """Draw ψ, τ and the categories of bags on the GPU, and the other globals on the host.
@@ -250,8 +244,7 @@ class CudaBackend(Backend):
         """Count groups by parent and cluster, on the host, to which clusters alone are copied."""
         labels = Labels(copy_to_host(self.clusters), np.zeros(0, np.uint16))
         _, found = count_by_unit(self.observations, labels, argument, self.threads)
-        children: NDArray[np.int32] = found["children"]
-        return children
+        return found["children"]
 
     def sweep_groups(self, globals_: Globals) -> Sums:
         """Draw every group's topics and cluster, and count everything.

@@ -21,17 +21,8 @@ Shapes = dict[str, tuple[tuple[int, ...], Any]]
 class PackedArrays:
     """Arrays that are stored one after another in one device array, to be copied together.
 
-    Parameters
-    ----------
-    counts, others : dict from name to (shape, dtype)
-        Arrays that `clear` fills with zeros, and the others.
-
-    Attributes
-    ----------
-    device : dict
-        Flat device arrays by name.
-    host : dict
-        Arrays that `copy_to_host` has copied, by name.
+    ``counts`` and ``others`` map names to (shape, dtype); `clear` fills the counts with zeros.
+    ``device`` has flat device arrays by name, ``host`` the arrays that `copy_to_host` has copied.
     """
 
     def __init__(self, counts: Shapes, others: Shapes) -> None:
@@ -68,12 +59,8 @@ class PackedArrays:
 class Buffers(PackedArrays):
     """Counts and globals of a sweep, for every kind of content.
 
-    Parameters
-    ----------
-    slots : (int, int)
-        Cluster slots and topic slots.
-    content : dict from name to (shape, dtype)
-        Arrays of the content that are copied to the host after a sweep.
+    ``slots`` are the cluster slots and topic slots, ``content`` the arrays of the content that are
+    copied to the host after a sweep.
     """
 
     def __init__(

@@ -24,28 +24,15 @@ ITEMS_PER_BLOCK = 1 << 19  # vector tokens and groups whose likelihoods are in m
 
 @dataclass(frozen=True)
 class Shard:
-    """Some consecutive groups on the GPU.
+    """Some consecutive groups on the GPU."""
 
-    Attributes
-    ----------
-    groups, tokens : slice
-        Positions in the observations.
-    n_groups, first_group, first_token : int
-        Number of groups; positions of the first group and token in the whole corpus, on which the
-        random numbers depend.
-    arrays : SimpleNamespace
-        Device arrays, those of `DeviceCorpus.host_arrays`.
-    blocks : list of (int, int)
-        Bounds of groups that are swept at a time, if tokens are vectors.
-    """
-
-    groups: slice
+    groups: slice  # positions in the observations
     tokens: slice
     n_groups: int
-    first_group: int
+    first_group: int  # positions in the whole corpus, on which the random numbers depend
     first_token: int
-    arrays: SimpleNamespace
-    blocks: list[tuple[int, int]]
+    arrays: SimpleNamespace  # device arrays, those of `DeviceCorpus.host_arrays`
+    blocks: list[tuple[int, int]]  # bounds of groups that are swept at a time, for vectors
 
 
 class DeviceCorpus:

@@ -15,12 +15,8 @@ class DeviceShard(CudaBackend):
     """A shard on the GPU: the counterpart of `mcsquared.samplers.backends.sharded.sweep_shard`.
 
     Draws are those of the CPU up to rounding. Floats are summed over the shard as a single chunk,
-    so that rounding depends on how groups are divided among workers.
-
-    Parameters
-    ----------
-    corpus : DeviceCorpus
-        The result of `Observations.shard`, on the GPU.
+    so that rounding depends on how groups are divided among workers. ``corpus`` is the result of
+    `Observations.shard`, on the GPU.
     """
 
     def __init__(self, corpus: DeviceCorpus, priors: Priors) -> None:

@@ -55,5 +55,4 @@ class DeviceMessages:
 
     def on_host(self) -> NDArray[np.int64]:
         """Return the messages: (n_units, type slots)."""
-        messages: NDArray[np.int64] = copy_to_host(self._messages)
-        return messages
+        return copy_to_host(self._messages)

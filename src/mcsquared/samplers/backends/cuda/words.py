@@ -58,8 +58,7 @@ class DeviceWords(DeviceContent):
 
     def _to_host(self, array: Any) -> NDArray[Any]:
         """Copy an array with a row per word to the host."""
-        host: NDArray[Any] = copy_to_host(array).reshape(self.n_words, -1)
-        return host
+        return copy_to_host(array).reshape(self.n_words, -1)
 
     def resize(self, n_old: int, n_new: int) -> None:
         """Add topic slots to the counts."""
