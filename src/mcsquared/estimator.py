@@ -28,15 +28,8 @@ from mcsquared.fitting.fit import BackendFactory, EarlierFit, Fit, StopReason
 from mcsquared.model.parameters import ALPHA, ETA, LAM, Concentration, V, values_of
 from mcsquared.model.priors import Priors, chosen_contexts
 from mcsquared.posterior import Posterior
+from mcsquared.prediction import groups as prediction
 from mcsquared.prediction.contexts import context_distribution
-from mcsquared.prediction.groups import (
-    FOLD_IN,
-    check_names,
-    check_width,
-    cluster_probabilities,
-    most_probable_cluster,
-    topic_proportions,
-)
 from mcsquared.schedule import DEFAULT_SWEEPS, Schedule, StagedSchedule
 from mcsquared.state import Bounds
 from mcsquared.storage.models import load_model, save_model
@@ -298,19 +291,23 @@ class MC2(ClusterMixin, TopicTransformer):
 
     def transform(self, X: Any, *, contexts: Any = None) -> Floats:
         """Return the share of each topic in each group: (n_groups, n_topics_), rows sum to 1."""
-        return self._in_batches(topic_proportions, X, contexts)
+        return self._in_batches(prediction.topic_proportions, X, contexts)
 
     def predict(self, X: Any, *, contexts: Any = None) -> Int64s:
         """Return the most probable cluster of each group."""
-        return self._in_batches(most_probable_cluster, X, contexts)
+        return self._in_batches(prediction.most_probable_cluster, X, contexts)
 
     def predict_proba(self, X: Any, *, contexts: Any = None) -> Floats:
         """Return the probability of each cluster, given that the cluster is not new."""
-        return self._in_batches(lambda *given: cluster_probabilities(*given)[0], X, contexts)
+        return self._in_batches(
+            lambda *given: prediction.cluster_probabilities(*given)[0], X, contexts
+        )
 
     def predict_new_proba(self, X: Any, *, contexts: Any = None) -> Floats:
         """Return the probability that a group belongs to a cluster not seen in training."""
-        return self._in_batches(lambda *given: cluster_probabilities(*given)[1], X, contexts)
+        return self._in_batches(
+            lambda *given: prediction.cluster_probabilities(*given)[1], X, contexts
+        )
 
     def predict_context(
         self, X: Any, name: str, top: int | None = None, *, contexts: Any = None
@@ -367,9 +364,7 @@ class MC2(ClusterMixin, TopicTransformer):
         return -math.log(perplexity)
 
     def set_labels(
-        self,
-        clusters: Mapping[int, str] | None = None,
-        topics: Mapping[int, str] | None = None,
+        self, clusters: Mapping[int, str] | None = None, topics: Mapping[int, str] | None = None
     ) -> Self:
         """Set names of clusters or topics, which tables, plots and reports use; `save` stores them.
 
@@ -400,7 +395,7 @@ class MC2(ClusterMixin, TopicTransformer):
 
     def _in_batches(self, predict: Callable[..., Any], X: Any, contexts: Any) -> Any:
         """Return predictions for all groups of ``X``, in batches if it is a folder."""
-        check_choice("fold_in", self.fold_in, FOLD_IN)
+        check_choice("fold_in", self.fold_in, prediction.FOLD_IN)
         if not isinstance(X, ParquetFolder):
             return predict(*self._prepare(X, contexts), self.fold_in)
         check_is_fitted(self)
@@ -416,8 +411,8 @@ class MC2(ClusterMixin, TopicTransformer):
         options = self.posterior_.text_options
         corpus = as_corpus(X, contexts, self._matrix_kind(), words, options)
         if contexts is not None:
-            check_names(self.posterior_, corpus)
-        check_width(self.posterior_, corpus, self.n_features_in_)
+            prediction.check_names(self.posterior_, corpus)
+        prediction.check_width(self.posterior_, corpus, self.n_features_in_)
         return self.posterior_, corpus
 
     def _matrix_kind(self) -> str:

@@ -24,31 +24,15 @@ WINDOW = 50  # sweeps over which the speed is measured
 class Progress:
     """Callback that displays progress, speed and remaining time.
 
-    Parameters
-    ----------
-    n_sweeps : int
-        Sweeps of each chain, burn-in included. Updated from ``n_sweeps`` of each `SweepInfo`, which
-        grows with each stage of a run in stages.
-    n_chains : int
-    n_tokens : int
-        Tokens resampled by one sweep of one chain, for the speed in tokens per second.
-    mode : "auto", True or False
-        "auto" draws a bar on a terminal; on other streams it prints a few lines unless the run is
-        short. True prints them for short runs too; False displays nothing.
-    stream : text file, optional
-        Output stream, by default standard error.
-
-    Examples
-    --------
-    >>> with Progress(n_sweeps=600, n_chains=1, n_tokens=20_000) as progress:
-    ...     run(callbacks=[progress])  # doctest: +SKIP
+    In mode "auto" it draws a bar on a terminal; on other streams it prints a few lines unless the
+    run is short. True prints them for short runs too; False displays nothing.
     """
 
-    n_sweeps: int
+    n_sweeps: int  # of each chain, burn-in included; grows with each stage of a run in stages
     n_chains: int = 1
-    n_tokens: int = 0
+    n_tokens: int = 0  # resampled by one sweep of one chain
     mode: Literal["auto"] | bool = "auto"
-    stream: TextIO | None = None
+    stream: TextIO | None = None  # by default standard error
 
     def __post_init__(self) -> None:
         if self.mode not in ("auto", True, False):

@@ -3,11 +3,10 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mcsquared.arrays import Floats
+from mcsquared.arrays import Floats, Objects
 
 
 class TopicTransformer(TransformerMixin, BaseEstimator):
@@ -25,7 +24,7 @@ class TopicTransformer(TransformerMixin, BaseEstimator):
         """
         return self.fit(X, y, contexts=contexts).transform(X, contexts=contexts)
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+    def get_feature_names_out(self, input_features: Any = None) -> Objects:
         """Return the names of the columns of `transform`: topic0, topic1, ...
 
         Examples
@@ -36,7 +35,7 @@ class TopicTransformer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return np.array([f"topic{m}" for m in range(self.n_topics_)], dtype=object)
 
-    def _set_features(self, n_features: int, vocabulary: NDArray[np.object_] | None) -> None:
+    def _set_features(self, n_features: int, vocabulary: Objects | None) -> None:
         self.n_features_in_ = n_features
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         if vocabulary is not None:

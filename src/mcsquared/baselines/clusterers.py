@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from mcsquared.arrays import Floats, Int64s
+from mcsquared.arrays import Bools, Floats, Int64s
 from mcsquared.checks import as_seed, check_choice, check_integer
 from mcsquared.corpus import Words, as_corpus
 from mcsquared.errors import InputError
@@ -84,7 +83,7 @@ class _Clusterer(ClusterMixin, BaseEstimator, ABC):
 
             self._idf = TfidfTransformer().fit(content.counts)
 
-    def _features(self, X: Any) -> tuple[Any, NDArray[np.bool_]]:
+    def _features(self, X: Any) -> tuple[Any, Bools]:
         """Return the features of groups, csr_matrix or float64, and whether each has content."""
         if self._vocabulary is None:
             return self._given_features(X)
@@ -100,7 +99,7 @@ class _Clusterer(ClusterMixin, BaseEstimator, ABC):
             features = content.counts.astype(np.float64)
         return sparse.csr_matrix(features), sizes > 0
 
-    def _given_features(self, X: Any) -> tuple[Floats, NDArray[np.bool_]]:
+    def _given_features(self, X: Any) -> tuple[Floats, Bools]:
         """Return the features of groups that were given as one vector each."""
         content = as_corpus(X).content
         sizes = content.tokens_per_group

@@ -15,7 +15,7 @@ import pandas as pd
 from joblib import effective_n_jobs
 from scipy import sparse
 
-from mcsquared.arrays import Floats, Int64s
+from mcsquared.arrays import Floats, Int64s, Rng
 from mcsquared.baselines.topic_model import ALL_GROUPS, Rows, TopicModel, single_cluster_parameters
 from mcsquared.checks import check_integer
 from mcsquared.corpus import Corpus
@@ -67,7 +67,7 @@ class HDPDraw:
         """Number of topics with tokens."""
         return len(self.topic_weights)
 
-    def draw_parameters(self, family: ConjugateFamily, rng: np.random.Generator) -> ModelParameters:
+    def draw_parameters(self, family: ConjugateFamily, rng: Rng) -> ModelParameters:
         """Draw ψ given the counts, and split ε_new among unused topics."""
         unused = split_unused_weight(self.unused_weight, self.eta, rng)
         statistics = pad_topics(as_dense(self.content_statistics), len(unused))

@@ -20,7 +20,7 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mcsquared.arrays import Floats, Int32s, Int64s
+from mcsquared.arrays import Floats, Int32s, Int64s, Rng
 from mcsquared.baselines.clusterers import KMeans
 from mcsquared.checks import as_seed, check_choice, check_integer, check_positive
 from mcsquared.corpus import Corpus, Words, as_corpus
@@ -296,7 +296,7 @@ class MGCTMChain:
 
 
 def draw_dirichlet_prior(
-    alpha: Floats, prior: Concentration, counts: Int32s, tables: Int32s, rng: np.random.Generator
+    alpha: Floats, prior: Concentration, counts: Int32s, tables: Int32s, rng: Rng
 ) -> Floats:
     """Draw the parameters of a Dirichlet prior with independent Gamma priors.
 

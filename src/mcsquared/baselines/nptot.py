@@ -22,7 +22,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from mcsquared.arrays import Floats, Int64s
+from mcsquared.arrays import Floats, Int64s, Rng
 from mcsquared.baselines.hdp import (
     CHAIN,
     DirichletProcessModel,
@@ -260,7 +260,7 @@ class NPTOTDraw(HDPDraw):
         return result
 
     def draw_log_densities(
-        self, family: Gaussian, n_topics: int, times: Floats, rng: np.random.Generator
+        self, family: Gaussian, n_topics: int, times: Floats, rng: Rng
     ) -> Floats:
         """Draw every topic's mixture given its components; return log f_m(t): (n_times, n_topics).
 

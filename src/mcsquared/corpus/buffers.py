@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.arrays import Int32s, Int64s
+from mcsquared.arrays import Int32s, Int64s, Objects
 from mcsquared.corpus.content import blocks_of_rows, check_max_count, object_array
 from mcsquared.errors import InputError
 
@@ -73,11 +73,11 @@ class LabelEncoder:
         self._budget.reserve(len(self._code_of) - before, len(self._code_of))
         return lengths, np.array(codes, np.int32)
 
-    def labels(self) -> NDArray[np.object_]:
+    def labels(self) -> Objects:
         """Return the labels in the order of their codes."""
         return object_array(list(self._code_of))
 
-    def sorted(self) -> tuple[NDArray[np.object_], Int32s]:
+    def sorted(self) -> tuple[Objects, Int32s]:
         """Return the labels in alphabetical order, and the position of each code among them."""
         # Python's sort is faster than NumPy's for strings that are nearly in order.
         names = sorted(self._code_of)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
-from mcsquared.arrays import Floats, Int64s, Integers
+from mcsquared.arrays import Floats, Int64s, Integers, Objects
 from mcsquared.checks import MAX_MAGNITUDE
 from mcsquared.errors import InputError, input_errors
 
@@ -37,7 +37,7 @@ class Words:
     """
 
     counts: sparse.csr_matrix
-    vocabulary: NDArray[np.object_]
+    vocabulary: Objects
 
     width = 0
 
@@ -147,7 +147,7 @@ class ContentSizes:
         return self.content.n_words
 
     @property
-    def vocabulary(self) -> NDArray[np.object_] | None:
+    def vocabulary(self) -> Objects | None:
         """The words, object (n_words,); None for vector content."""
         return self.content.vocabulary
 
@@ -237,7 +237,7 @@ def check_magnitude(values: Floats, argument: str) -> None:
         raise InputError(f"{argument} must be <= {MAX_MAGNITUDE:g} in magnitude, got {largest:g}")
 
 
-def names_array(names: Any, size: int, argument: str, item: str) -> NDArray[np.object_]:
+def names_array(names: Any, size: int, argument: str, item: str) -> Objects:
     """Return ``names`` as an object array of ``size`` strings, one per ``item``."""
     if isinstance(names, str | bytes) or not isinstance(names, Iterable):
         raise InputError(f"{argument} must be a list of names, got {names!r:.60}")
@@ -247,14 +247,14 @@ def names_array(names: Any, size: int, argument: str, item: str) -> NDArray[np.o
     return object_array(listed)
 
 
-def object_array(items: Sequence[Any]) -> NDArray[np.object_]:
+def object_array(items: Sequence[Any]) -> Objects:
     """Return a 1-D object array of items, which may be sequences."""
     array = np.empty(len(items), dtype=object)
     array[:] = items
     return array
 
 
-def _vocabulary(vocabulary: Iterable[str] | None, n_words: int) -> NDArray[np.object_]:
+def _vocabulary(vocabulary: Iterable[str] | None, n_words: int) -> Objects:
     if vocabulary is None:
         return names_array(range(n_words), n_words, "vocabulary", "word")
     names = names_array(vocabulary, n_words, "vocabulary", "word")

@@ -6,9 +6,7 @@ from os import PathLike
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from mcsquared.arrays import Objects
 from mcsquared.corpus.columns.column import Column
 from mcsquared.corpus.columns.convert import aligned_content, aligned_contexts
 from mcsquared.corpus.content import ContentSizes, Vectors, Words, names_array
@@ -333,11 +331,9 @@ class Corpus(LevelsMixin, ContentSizes):
         return cls(found, columns, group_names)
 
     def __repr__(self) -> str:
-        levels = (
-            ", levels: " + ", ".join(level.name for level in self.levels) if self.levels else ""
-        )
-        contexts = ", ".join(self.contexts) or "none"
-        return f"Corpus({size_line(self)}, contexts: {contexts}{levels})"
+        contexts, levels = ", ".join(self.contexts) or "none", [level.name for level in self.levels]
+        above = f", levels: {', '.join(levels)}" if levels else ""
+        return f"Corpus({size_line(self)}, contexts: {contexts}{above})"
 
     def _repr_html_(self) -> str:
         return summary_html(self)
@@ -400,7 +396,7 @@ class Corpus(LevelsMixin, ContentSizes):
 
     def aligned_to(
         self,
-        vocabulary: Sequence[str] | NDArray[np.object_] | None,
+        vocabulary: Sequence[str] | Objects | None,
         contexts: Mapping[str, Column] | None = None,
         width: int | None = None,
     ) -> "Corpus":

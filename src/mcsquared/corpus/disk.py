@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mcsquared.arrays import Int32s, Int64s
+from mcsquared.arrays import Int32s, Int64s, Objects
 from mcsquared.corpus.buffers import RowRange, RowsBuffer
 from mcsquared.corpus.columns.builder import BufferedColumn
 from mcsquared.corpus.columns.column import Column
@@ -116,7 +115,7 @@ class DiskCorpus:
         }
         self.n_groups: int = content.rows.n_rows
         self.n_tokens: int = content.n_tokens
-        self.vocabulary: NDArray[np.object_] | None = content.vocabulary
+        self.vocabulary: Objects | None = content.vocabulary
         self.n_words: int = shared.n_words
         self.word_frequency = content.word_frequency
         self.document_frequency = content.document_frequency
@@ -173,7 +172,7 @@ class DiskCorpus:
             raise InputError(f"index must be from 0 to {self.n_groups - 1}, got {index}")
         return str(self._group_names((index, index + 1))[0])
 
-    def _group_names(self, *ranges: RowRange) -> NDArray[np.object_]:
+    def _group_names(self, *ranges: RowRange) -> Objects:
         if self._names is None:
             return object_array([str(j) for first, last in ranges for j in range(first, last)])
         return object_array(self._names.strings(*ranges))
@@ -202,14 +201,7 @@ class DiskCorpus:
 
 
 class SampledCorpus(Corpus):
-    """A sample of the groups of a corpus on disk, in memory.
-
-    Parameters
-    ----------
-    source : DiskCorpus
-    groups : int64 (n_groups,)
-        Indices of the groups in memory, in increasing order.
-    """
+    """A sample of the groups of a corpus on disk, in memory: ``groups``, in increasing order."""
 
     def __init__(self, source: DiskCorpus, groups: Int64s) -> None:
         self.__dict__.update(source[groups].__dict__)

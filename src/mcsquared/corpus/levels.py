@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mcsquared.arrays import Int32s, Int64s, Integers
+from mcsquared.arrays import Int32s, Int64s, Integers, Objects
 from mcsquared.corpus.columns.column import Column
 from mcsquared.corpus.columns.values import as_list, category_label, is_missing
 from mcsquared.corpus.content import object_array
@@ -46,7 +45,7 @@ class Level:
     """
 
     name: str
-    unit_names: NDArray[np.object_]
+    unit_names: Objects
     contexts: dict[str, Column]
     parent_of_child: Int32s
 
@@ -120,7 +119,7 @@ class LevelParts(NamedTuple):
 
     parents: list[Int32s]
     columns: list[tuple[Column, Any]]
-    names: list[NDArray[np.object_]]
+    names: list[Objects]
 
 
 def level_parts(levels: Sequence[Level]) -> LevelParts:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.arrays import Int64s
+from mcsquared.arrays import Bools, Int64s
 from mcsquared.checks import is_integer
 from mcsquared.errors import InputError, input_errors
 
@@ -50,7 +50,7 @@ def _checked_index(rows: Any, n_groups: int) -> NDArray[Any]:
     return index.astype(np.int64) % n_groups
 
 
-def random_test_mask(test_size: Any, random_state: Any, n_groups: int) -> NDArray[np.bool_]:
+def random_test_mask(test_size: Any, random_state: Any, n_groups: int) -> Bools:
     """Draw a test set; return the mask of its groups, bool (n_groups,)."""
     n_test = _n_test_groups(test_size, n_groups)
     mask = np.zeros(n_groups, dtype=bool)

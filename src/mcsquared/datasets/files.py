@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.arrays import Int64s
+from mcsquared.arrays import Bools, Int64s, Objects
 from mcsquared.corpus import Column, Corpus
 from mcsquared.errors import InputError, input_errors
 from mcsquared.families.dirichlet import count_matrix
@@ -79,7 +79,7 @@ class Archive:
             )
         return array
 
-    def strings(self, name: str, length: int | None = None) -> NDArray[np.object_]:
+    def strings(self, name: str, length: int | None = None) -> Objects:
         """Return one array as Python strings."""
         return np.array([str(value) for value in self.array(name, length)], dtype=object)
 
@@ -100,7 +100,7 @@ class Archive:
             )
         return merged_bag(name, matrix, self.strings(categories, matrix.shape[1]))
 
-    def classes(self) -> NDArray[np.object_]:
+    def classes(self) -> Objects:
         """Return the class name of each group, from ``label`` and ``class_names``."""
         label, names = self.array("label"), self._array("class_names").astype(str).astype(object)
         outside = label.size and not 0 <= label.min() <= label.max() < names.size
@@ -180,7 +180,7 @@ def read_integers(path: Path, n_columns: int, n_header: int = 0) -> Int64s:
     return np.concatenate(chunks)
 
 
-def read_counts(path: Path, n_columns: int | None, keep: NDArray[np.bool_]) -> sparse.csr_matrix:
+def read_counts(path: Path, n_columns: int | None, keep: Bools) -> sparse.csr_matrix:
     """Return a table of counts, one line per group, as a csr_matrix of int32.
 
     ``keep`` is a mask of the lines to return; the file must have as many lines.
@@ -211,9 +211,7 @@ def _check_columns(path: Path, found: int, expected: int) -> None:
         raise InputError(f"file {path.name} must have {expected} numbers per line, got {found}")
 
 
-def merged_bag(
-    name: str, matrix: sparse.csr_matrix, names: Sequence[str] | NDArray[np.object_]
-) -> Column:
+def merged_bag(name: str, matrix: sparse.csr_matrix, names: Sequence[str] | Objects) -> Column:
     """Return a bag column from counts (n_groups, n_names); sum columns with the same name.
 
     Some files list a category twice, such as "sky" in labelme8.

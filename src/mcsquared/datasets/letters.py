@@ -13,9 +13,9 @@ from itertools import combinations
 from math import comb
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mcsquared.arrays import Floats, Int32s
+from mcsquared.arrays import Bools, Floats, Int32s, Rng
 from mcsquared.checks import check_integer
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
@@ -48,7 +48,7 @@ _DRAWINGS = """
 """
 
 
-def _read_drawings(text: str) -> dict[str, NDArray[np.bool_]]:
+def _read_drawings(text: str) -> dict[str, Bools]:
     """Return one (7, 5) image per letter of the drawings above."""
     images = {}
     for block in text.strip("\n").split("\n\n"):
@@ -65,7 +65,7 @@ _IMAGES = _read_drawings(_DRAWINGS)
 ALPHABET = "".join(dict.fromkeys("".join(PHRASE)))
 
 
-def bitmap(letter: str) -> NDArray[np.bool_]:
+def bitmap(letter: str) -> Bools:
     """Return the image of a letter of `ALPHABET`: bool (7, 5), true for black pixels."""
     return _IMAGES[letter]
 
@@ -179,7 +179,7 @@ def identifiable_letters(
     return _draw(_balanced_sets(n_clusters, size, rng), sizes, contexts, rng)
 
 
-def _balanced_sets(n_sets: int, size: int, rng: np.random.Generator) -> list[tuple[str, ...]]:
+def _balanced_sets(n_sets: int, size: int, rng: Rng) -> list[tuple[str, ...]]:
     """Draw distinct sets of letters, preferring the letters used least so far."""
     unused = np.array(list(combinations(range(len(ALPHABET)), size)))
     uses = np.zeros(len(ALPHABET), dtype=np.int64)
@@ -197,7 +197,7 @@ def _draw(
     letters_of_cluster: list[tuple[str, ...]],
     sizes: tuple[int, int],
     contexts: tuple[ArrayLike | None, ArrayLike],
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> Letters:
     n_clusters = len(letters_of_cluster)
     if n_clusters == 0 or not all(letters_of_cluster):

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.arrays import Int64s, Integers
+from mcsquared.arrays import Bools, Int64s, Integers, Objects
 from mcsquared.corpus import Column, Corpus
 from mcsquared.datasets.files import (
     Folder,
@@ -211,12 +210,12 @@ def load_nus_wide(folder: Folder = None, concepts: Sequence[str] | None = None) 
     return DataSet(corpus, labels)
 
 
-def _image_names(path: Path) -> NDArray[np.object_]:
+def _image_names(path: Path) -> Objects:
     """Return the paths of images with forward slashes."""
     return np.array([line.replace("\\", "/") for line in read_lines(path)], dtype=object)
 
 
-def _read_flags(path: Path, length: int) -> NDArray[np.bool_]:
+def _read_flags(path: Path, length: int) -> Bools:
     flags = read_integers(path, 1)[:, 0]
     if len(flags) != length or not np.isin(flags, (0, 1)).all():
         raise InputError(

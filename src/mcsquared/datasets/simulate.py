@@ -18,9 +18,9 @@ from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mcsquared.arrays import Floats, Int32s, Int64s, Integers
+from mcsquared.arrays import Bools, Floats, Int32s, Int64s, Integers, Rng
 from mcsquared.checks import as_float, check_concentration, check_integer
 from mcsquared.corpus import Column, Corpus
 from mcsquared.corpus.rows import generator_from
@@ -43,7 +43,7 @@ class Assignments:
 class Prior(Protocol):
     """A prior of a concentration, such as `mcsquared.Gamma`."""
 
-    def sample(self, rng: np.random.Generator) -> float:
+    def sample(self, rng: Rng) -> float:
         """Draw a concentration."""
 
 
@@ -165,7 +165,7 @@ def simulate(
     )
 
 
-def chinese_restaurant(n_customers: int, concentration: float, rng: np.random.Generator) -> Int32s:
+def chinese_restaurant(n_customers: int, concentration: float, rng: Rng) -> Int32s:
     """Draw the table of each customer, int32 (n_customers,), numbered by first appearance.
 
     Customer i (from 0) opens a new table with probability c / (c + i), and otherwise joins the
@@ -189,13 +189,7 @@ def chinese_restaurant(n_customers: int, concentration: float, rng: np.random.Ge
 
 
 def draw_assignments(
-    tokens_per_group: Int64s,
-    alpha: float,
-    v: float,
-    eta: float,
-    lam: float = inf,
-    *,
-    rng: np.random.Generator,
+    tokens_per_group: Int64s, alpha: float, v: float, eta: float, lam: float = inf, *, rng: Rng
 ) -> Assignments:
     """Draw the clusters of groups and the topics of tokens; ``lam=inf`` means no shared tables."""
     cluster = chinese_restaurant(tokens_per_group.size, alpha, rng)
@@ -212,10 +206,7 @@ def draw_assignments(
 
 
 def _restaurants(
-    restaurant_of_customer: Integers,
-    n_restaurants: int,
-    concentration: float,
-    rng: np.random.Generator,
+    restaurant_of_customer: Integers, n_restaurants: int, concentration: float, rng: Rng
 ) -> tuple[Int64s, Integers]:
     """Draw the table of each customer in every restaurant, and the restaurant of each table.
 
@@ -238,10 +229,7 @@ def _restaurants(
 
 
 def draw_content(
-    tokens_per_group: Int64s,
-    assignments: Assignments,
-    family: ConjugateFamily,
-    rng: np.random.Generator,
+    tokens_per_group: Int64s, assignments: Assignments, family: ConjugateFamily, rng: Rng
 ) -> tuple[Any, Int32s, Floats]:
     """Draw the parameters of topics and the content of groups, given the topics of tokens.
 
@@ -266,9 +254,9 @@ def draw_content(
 def draw_contexts(
     assignments: Assignments,
     families: Mapping[str, ConjugateFamily],
-    is_missing: Mapping[str, NDArray[np.bool_]],
+    is_missing: Mapping[str, Bools],
     items_per_bag: Int64s,
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> tuple[dict[str, Column], dict[str, Floats]]:
     """Draw the parameters of clusters and the contexts of groups, given the clusters.
 
@@ -287,9 +275,7 @@ def draw_contexts(
     return columns, parameters
 
 
-def _column(
-    name: str, family: ConjugateFamily, values: Any, is_missing: NDArray[np.bool_]
-) -> Column:
+def _column(name: str, family: ConjugateFamily, values: Any, is_missing: Bools) -> Column:
     kind, categories = family.column_kinds[0], None
     if kind == "category":
         categories = np.array([str(code) for code in range(family.n_stats)], dtype=object)
@@ -315,7 +301,7 @@ def _as_counts(name: str, value: ArrayLike, length: int) -> Int64s:
     return np.broadcast_to(given.astype(np.int64), (length,)).copy()
 
 
-def _concentration(name: str, value: float | Prior, rng: np.random.Generator) -> float:
+def _concentration(name: str, value: float | Prior, rng: Rng) -> float:
     drawn = value if isinstance(value, Real) else getattr(value, "sample", lambda _: value)(rng)
     if not isinstance(drawn, Real) or isnan(drawn) or drawn <= 0:
         raise InputError(
@@ -325,11 +311,8 @@ def _concentration(name: str, value: float | Prior, rng: np.random.Generator) ->
 
 
 def _missing_masks(
-    missing: float | Mapping[str, ArrayLike],
-    names: tuple[str, ...],
-    n_groups: int,
-    rng: np.random.Generator,
-) -> dict[str, NDArray[np.bool_]]:
+    missing: float | Mapping[str, ArrayLike], names: tuple[str, ...], n_groups: int, rng: Rng
+) -> dict[str, Bools]:
     """Return the mask of the groups in which each context is missing."""
     given = missing if isinstance(missing, Mapping) else dict.fromkeys(names, missing)
     unknown = [name for name in given if name not in names]

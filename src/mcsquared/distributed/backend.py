@@ -19,24 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mcsquared.arrays import Int32s
-from mcsquared.distributed.wire import (
-    add_packed,
-    globals_with_counts,
-    n_bytes_of,
-    pack_array,
-    split_content,
-    unpack,
-)
-from mcsquared.distributed.worker import (
-    Caller,
-    CellCounts,
-    Returned,
-    call,
-    collect,
-    draw_part_of_cells,
-    forward,
-    to_device,
-)
+from mcsquared.distributed import wire
+from mcsquared.distributed import worker as tasks
 from mcsquared.errors import InputError
 from mcsquared.fitting.disk import shards_for
 from mcsquared.model.priors import Priors
@@ -93,17 +77,8 @@ class DaskBackend(ShardedBackend):
     When a worker is lost, its shards are sent to another one with the labels that were last copied
     to this process, and what was done since then is repeated, to the same draws. Sums that it was
     adding are added in this process. While there is no worker at all, shards are swept here.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    device : {"cpu", "cuda"}
-        Device on which workers sweep their groups.
-
-    Attributes
-    ----------
-    bytes_of_sweep : int
-        Bytes sent and received by all workers in the last sweep.
+    ``device`` is that of the workers, and ``bytes_of_sweep`` the number of bytes that all workers
+    sent and received in the last sweep.
     """
 
     _inputs: dict[str, tuple[Any, Any]]  # of a call that is not finished, by worker
@@ -125,7 +100,7 @@ class DaskBackend(ShardedBackend):
         self.bytes_of_sweep = 0
         self._handles = [UNASSIGNED] * self.n_shards
         self._is_local = False
-        self._caller = Caller(threads)
+        self._caller = tasks.Caller(threads)
         self._sent_content: tuple[str, dict[str, Any]] = ("", {})  # token, and future by worker
         self._forget_inputs()
 
@@ -140,7 +115,7 @@ class DaskBackend(ShardedBackend):
             worker = self._worker_of(number, alive)
             with suppress(OSError):
                 if handle.worker == worker:
-                    (labels,) = self._scatter(worker, Returned(self.labels[number], None))
+                    (labels,) = self._scatter(worker, tasks.Returned(self.labels[number], None))
                     self._handles[number] = handle._replace(returned=labels)
                 else:
                     self._handles[number] = self._send(number, worker)
@@ -151,10 +126,10 @@ class DaskBackend(ShardedBackend):
 
     def _send(self, number: int, worker: str) -> ShardHandle:
         """Send a shard and its labels, as last copied, to a worker."""
-        parts = (self.shard(number), Returned(self.labels[number], None))
+        parts = (self.shard(number), tasks.Returned(self.labels[number], None))
         shard, labels = self._scatter(worker, *parts)
         if self.device == "cuda":
-            shard = self._submit(worker, to_device, shard, self.priors)
+            shard = self._submit(worker, tasks.to_device, shard, self.priors)
         return ShardHandle(worker, shard, labels)
 
     def _scatter(self, worker: str, *parts: Any) -> list[Any]:
@@ -197,15 +172,15 @@ class DaskBackend(ShardedBackend):
         """Draw the globals; every worker draws the ψ of words itself, from counts."""
         if not self.observations.n_words:
             return super().draw_globals(sweep)
-        return globals_with_counts(sweep)
+        return wire.globals_with_counts(sweep)
 
     def sweep_groups(self, globals_: Globals) -> Sums:
         """Draw the topics and clusters of all groups; return their sums."""
         self.bytes_of_sweep = 0
         sums = Sums(**self.sum_groups(sweep_shard, globals_))
         if sums.cell_counts is not None:
-            cells = CellCounts(globals_, pack_array(sums.cell_counts), self.n_shards)
-            drawn = self.sum_groups(draw_part_of_cells, cells)
+            cells = tasks.CellCounts(globals_, wire.pack_array(sums.cell_counts), self.n_shards)
+            drawn = self.sum_groups(tasks.draw_part_of_cells, cells)
             is_open = globals_.weights.topic_weights > 0.0
             clear_closed_slots(drawn["topics_in_cluster"], drawn["words_in_topic"], is_open)
             sums = replace(sums, **drawn)
@@ -229,10 +204,10 @@ class DaskBackend(ShardedBackend):
             if collected is not Lost.WORKER:
                 self._forget_inputs()
                 self.bytes_of_sweep += collected.n_bytes
-                return unpack(collected.sums)
+                return wire.unpack(collected.sums)
         self._repair()  # a worker was lost; the results of others are still there
         results = [self._result(number, "result") for number in range(self.n_shards)]
-        return unpack(add_packed(results))
+        return wire.unpack(wire.add_packed(results))
 
     def _collect(self, nodes: list[tuple[str, list[Any]]]) -> Any:
         """Submit the sum over all shards; return its future.
@@ -242,20 +217,20 @@ class DaskBackend(ShardedBackend):
         """
         (worker, returned), *others = nodes
         parts = [self._collect(others[first:last]) for first, last in _parts(len(others))]
-        return self._submit(worker, collect, returned, parts)
+        return self._submit(worker, tasks.collect, returned, parts)
 
     def map_shards(self, function: GroupFunction, argument: Any) -> Iterator[Any]:
         """Have the workers apply a function to all shards; yield its results in shard order."""
         self._begin_call(function, argument)
         for number in range(self.n_shards):
             result = self._result(number, "result")
-            yield unpack(result) if isinstance(result, dict) else result
+            yield wire.unpack(result) if isinstance(result, dict) else result
         self._forget_inputs()
 
     def _begin_call(self, function: GroupFunction, argument: Any) -> None:
         """Submit a call for all shards that are on a worker."""
-        content, rest = split_content(argument)
-        self._calls.append(Call(function, rest, content, n_bytes_of((rest, content))))
+        content, rest = wire.split_content(argument)
+        self._calls.append(Call(function, rest, content, wire.n_bytes_of((rest, content))))
         alive = set(_alive(self.client))
         workers = [handle.worker for handle in self._handles if handle.worker in alive]
         workers = list(dict.fromkeys(workers))
@@ -294,7 +269,7 @@ class DaskBackend(ShardedBackend):
     ) -> ShardHandle:
         """Submit a call for one shard."""
         given = (handle.shard, handle.returned, argument, content, number)
-        return handle._replace(returned=self._submit(handle.worker, call, function, *given))
+        return handle._replace(returned=self._submit(handle.worker, tasks.call, function, *given))
 
     def _broadcast_content(self, content: Any, workers: list[str]) -> dict[str, Any]:
         """Send the counts for ψ to the workers, once per sweep."""
@@ -311,7 +286,7 @@ class DaskBackend(ShardedBackend):
 
         A small object is returned in pickled form instead, to be sent with every task.
         """
-        n_bytes = n_bytes_of(sent)
+        n_bytes = wire.n_bytes_of(sent)
         self.bytes_of_sweep += n_bytes * len(workers)
         if n_bytes <= MAX_IN_TASK:
             return dict.fromkeys(workers, pickle.dumps(sent))
@@ -324,7 +299,7 @@ class DaskBackend(ShardedBackend):
         """Forward an object from the first worker, which has it, to the others."""
         found, others = {workers[0]: future}, workers[1:]
         for first, last in _parts(len(others)):
-            received = self._submit(others[first], forward, future)
+            received = self._submit(others[first], tasks.forward, future)
             found |= self._forward(others[first:last], received)
         return found
 
@@ -398,9 +373,9 @@ class DaskBackend(ShardedBackend):
             return UNASSIGNED
         return handle
 
-    def _call_locally(self, number: int) -> Returned:
+    def _call_locally(self, number: int) -> tasks.Returned:
         """Repeat the calls of a shard since its labels were copied, in this process."""
-        shard, returned = self.shard(number), Returned(self.labels[number], None)
+        shard, returned = self.shard(number), tasks.Returned(self.labels[number], None)
         for function, argument, content, _ in self._calls[self._n_done[number] :]:
             returned = self._caller(function, shard, returned.labels, argument, content, number)
         self.labels[number], self._handles[number] = returned.labels, UNASSIGNED

@@ -11,15 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from mcsquared.corpus.content import row_offsets
-from mcsquared.distributed.wire import (
-    PackedCounts,
-    PsiCounts,
-    add_packed,
-    n_bytes_of,
-    pack,
-    unpack_array,
-    with_globals,
-)
+from mcsquared.distributed import wire
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.observations.layout import Entries, word_chunks
@@ -47,7 +39,7 @@ class CellCounts(NamedTuple):
     """Argument of `draw_part_of_cells`."""
 
     globals: Globals
-    cells: PackedCounts  # tokens by word and cluster, over all shards
+    cells: wire.PackedCounts  # tokens by word and cluster, over all shards
     n_parts: int
     # The words are divided into as many parts as there are shards.
     part: int = 0
@@ -71,7 +63,7 @@ class Caller:
         shard: Any,
         labels: Any,
         argument: Any,
-        content: PsiCounts | None,
+        content: wire.PsiCounts | None,
         number: int,
     ) -> Returned:
         """Apply a function to a shard, which is the one with this number."""
@@ -86,16 +78,16 @@ class Caller:
                 labels, result = shard.sweep_shard(labels, argument)
             else:  # only sweeps run on a GPU
                 labels, result = function(shard.observations, labels, argument, self.threads)
-        return Returned(labels, pack(result) if isinstance(result, Sums | dict) else result)
+        return Returned(labels, wire.pack(result) if isinstance(result, Sums | dict) else result)
 
-    def _with_psi(self, argument: Any, content: PsiCounts) -> Any:
+    def _with_psi(self, argument: Any, content: wire.PsiCounts) -> Any:
         globals_ = argument if isinstance(argument, Globals) else argument.globals
         if self._token != content.token:
             self._drawn = (None, None)  # releases the memory first
             self._drawn = content.draw(globals_, self.threads)
             self._token = content.token
         psi, shares = self._drawn
-        return with_globals(argument, replace(globals_, content=psi, scaled_shares=shares))
+        return wire.with_globals(argument, replace(globals_, content=psi, scaled_shares=shares))
 
 
 _CALLERS: WeakKeyDictionary[Any, Caller] = WeakKeyDictionary()
@@ -120,8 +112,8 @@ def call(function: GroupFunction, shard: Any, before: Returned, *given: Any) -> 
 
 def collect(returned: list[Returned], others: list[Collected]) -> Collected:
     """Add the sums of the shards of a worker, and those collected by the workers after it."""
-    sums = add_packed([part.result for part in returned] + [other.sums for other in others])
-    return Collected(sums, n_bytes_of(sums) + sum(other.n_bytes for other in others))
+    sums = wire.add_packed([part.result for part in returned] + [other.sums for other in others])
+    return Collected(sums, wire.n_bytes_of(sums) + sum(other.n_bytes for other in others))
 
 
 def forward(sent: Any) -> Any:
@@ -144,7 +136,7 @@ def draw_part_of_cells(
 
     The result has counts of words and topics, 0 for other words, and of clusters and topics.
     """
-    counts, globals_ = unpack_array(argument.cells), argument.globals
+    counts, globals_ = wire.unpack_array(argument.cells), argument.globals
     word_start = row_offsets(counts.sum(axis=1, dtype=np.int64))
     chunks = word_chunks(word_start)
     first, last = (

@@ -12,7 +12,7 @@ from itertools import repeat
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from mcsquared.arrays import Floats, Int64s
+from mcsquared.arrays import Floats, Int64s, Rng
 from mcsquared.corpus import Corpus, Words
 from mcsquared.errors import InputError
 from mcsquared.families.numerics import as_dense
@@ -202,7 +202,7 @@ def printed_parameters(draw: ParameterDraw, shape: tuple[int, int]) -> tuple[Flo
     return topics, words
 
 
-def _sample_rows(weights: Floats, rng: np.random.Generator) -> Int64s:
+def _sample_rows(weights: Floats, rng: Rng) -> Int64s:
     """Sample a column of each row with probability proportional to its weight."""
     cumulative = np.cumsum(weights, axis=1)
     threshold = rng.random(len(weights)) * cumulative[:, -1]

@@ -23,10 +23,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.arrays import Floats, Int64s
+from mcsquared.arrays import Bools, Floats, Int64s, Rng
 from mcsquared.checks import check_choice, check_integer
 from mcsquared.corpus import Corpus, Vectors, Words
 from mcsquared.errors import InputError
@@ -238,7 +237,7 @@ def with_log_prior(
         yield parameters, log_cluster_prior(parameters, log_context)
 
 
-def split_halves(corpus: Corpus, rng: np.random.Generator) -> tuple[Corpus, Corpus]:
+def split_halves(corpus: Corpus, rng: Rng) -> tuple[Corpus, Corpus]:
     """Split each group's tokens at random into an observed half and a scored half.
 
     With an odd number of tokens the extra one is observed, so a group of fewer than two tokens has
@@ -263,7 +262,7 @@ def split_halves(corpus: Corpus, rng: np.random.Generator) -> tuple[Corpus, Corp
     return _select_tokens(corpus, group, observed), _select_tokens(corpus, group, ~observed)
 
 
-def _select_tokens(corpus: Corpus, group: Int64s, mask: NDArray[np.bool_]) -> Corpus:
+def _select_tokens(corpus: Corpus, group: Int64s, mask: Bools) -> Corpus:
     """Return the corpus with the tokens of ``mask`` only, in storage order."""
     content = corpus.content
     sizes = np.bincount(group[mask], minlength=corpus.n_groups)

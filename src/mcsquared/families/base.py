@@ -15,10 +15,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mcsquared.arrays import Floats, Integers
+from mcsquared.arrays import Floats, Integers, Rng
 from mcsquared.errors import InputError
 from mcsquared.families.checks import filled_field
-from mcsquared.families.numerics import Rng, indicator_matrix
+from mcsquared.families.numerics import indicator_matrix
 from mcsquared.families.traits import FamilyTraits
 from mcsquared.gamma import Gamma
 

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import betaln
 
-from mcsquared.arrays import Floats, Integers
+from mcsquared.arrays import Floats, Integers, Rng
 from mcsquared.checks import check_concentration
-from mcsquared.families.numerics import Rng, log_standard_gamma
+from mcsquared.families.numerics import log_standard_gamma
 from mcsquared.families.univariate import Univariate
 
 # Lower bound of log-probabilities, so that their difference keeps the digits of the larger one.

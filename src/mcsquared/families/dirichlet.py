@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import gammaln, logsumexp
 
-from mcsquared.arrays import Floats, Int32s, Integers
+from mcsquared.arrays import Floats, Int32s, Integers, Rng
 from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily, checked_labels
 from mcsquared.families.checks import (
@@ -22,7 +22,6 @@ from mcsquared.families.checks import (
     positive_integer,
 )
 from mcsquared.families.numerics import (
-    Rng,
     as_dense,
     indicator_matrix,
     log_rising_factorial,

@@ -6,13 +6,12 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from scipy.special import gammaln
 
-from mcsquared.arrays import Floats, Integers
+from mcsquared.arrays import Floats, Integers, Rng
 from mcsquared.checks import check_boolean, check_concentration, check_scale
 from mcsquared.families.base import n_observations
 from mcsquared.families.checks import filled_field, finite_number
 from mcsquared.families.numerics import (
     LOG_TWO_PI,
-    Rng,
     log_rising_factorial,
     log_standard_gamma,
     mean_and_variance,

@@ -8,14 +8,13 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import multigammaln
 
-from mcsquared.arrays import Floats, Integers
+from mcsquared.arrays import Floats, Integers, Rng
 from mcsquared.checks import check_concentration
 from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily, n_observations
 from mcsquared.families.checks import filled_field, finite_vector, symmetric_matrix
 from mcsquared.families.numerics import (
     LOG_TWO_PI,
-    Rng,
     cholesky,
     log_determinant,
     log_rising_factorial,

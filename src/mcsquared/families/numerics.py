@@ -12,11 +12,9 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import gammaln
 
-from mcsquared.arrays import Floats, Integers
+from mcsquared.arrays import Floats, Integers, Rng
 from mcsquared.checks import MAX_SCALE, MIN_SCALE
 from mcsquared.errors import InputError
-
-Rng = np.random.Generator
 
 LOG_TWO_PI = float(np.log(2.0 * np.pi))
 

@@ -6,9 +6,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import gammaln
 
-from mcsquared.arrays import Floats, Integers
+from mcsquared.arrays import Floats, Integers, Rng
 from mcsquared.checks import check_concentration, check_scale
-from mcsquared.families.numerics import Rng, log_rising_factorial, log_standard_gamma
+from mcsquared.families.numerics import log_rising_factorial, log_standard_gamma
 from mcsquared.families.traits import Predictive
 from mcsquared.families.univariate import Univariate
 

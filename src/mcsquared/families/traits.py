@@ -8,9 +8,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from mcsquared.arrays import Floats, Integers
+from mcsquared.arrays import Floats, Integers, Rng
 from mcsquared.errors import InputError
-from mcsquared.families.numerics import Rng
 
 
 class Predictive(NamedTuple):

@@ -10,16 +10,10 @@ from mcsquared.families.base import ConjugateFamily
 
 
 class Univariate(ConjugateFamily):
-    """A family of single numbers, float64 (n,); by default with statistics (1, x − origin).
-
-    Attributes
-    ----------
-    support : str
-        The values that the family allows, for error messages.
-    """
+    """A family of single numbers, float64 (n,); by default with statistics (1, x − origin)."""
 
     n_dimensions: ClassVar[int] = 1
-    support: ClassVar[str] = "finite"
+    support: ClassVar[str] = "finite"  # the values that the family allows, for error messages
     origin: float = 0.0
 
     def filled(self, x: Any) -> Self:

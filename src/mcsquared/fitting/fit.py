@@ -178,11 +178,9 @@ class Fit(RunSettings):
     def _observe(self, corpus: Corpus) -> Observations:
         if corpus.source is None:
             check_memory(corpus.n_tokens, physical_memory())
-            observations = observe(corpus, self.priors)
-            check_levels(observations, self.sampler)
-            return observations
-        device = "cpu" if self.backend else self.device  # the workers have their own devices
-        check_blocked_on_cpu("a corpus larger than memory", self.sampler, device)
+        else:
+            device = "cpu" if self.backend else self.device  # the workers have their own devices
+            check_blocked_on_cpu("a corpus larger than memory", self.sampler, device)
         observations = observe(corpus, self.priors)
         check_levels(observations, self.sampler)
         return observations

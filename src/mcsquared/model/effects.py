@@ -13,10 +13,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.arrays import Floats
+from mcsquared.arrays import Floats, Int64s, Objects
 from mcsquared.errors import InputError
 from mcsquared.families.dirichlet import count_matrix
 
@@ -73,7 +72,7 @@ class Effect:
             return self.edges is not None and column.kind != "vector"
         return self.edges is None and self.n_values == (column.width if column.n_categories else 2)
 
-    def codes(self, column: Column) -> NDArray[np.int64]:
+    def codes(self, column: Column) -> Int64s:
         """Return the index of each group's value: int64 (n_groups,); not for bags.
 
         The index of a group without the context is arbitrary.
@@ -82,7 +81,7 @@ class Effect:
             return np.nan_to_num(column.values, nan=-1.0).astype(np.int64)
         return np.searchsorted(np.array(self.edges), column.values, side="right")
 
-    def labels(self, column: Column) -> NDArray[np.object_]:
+    def labels(self, column: Column) -> Objects:
         """Return the values in the form shown to users: object (n_values,)."""
         if self.edges is None:
             names: Any = [False, True] if column.categories is None else column.categories

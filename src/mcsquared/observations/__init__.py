@@ -8,9 +8,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mcsquared.arrays import Floats, Int32s, Int64s, Integers
+from mcsquared.arrays import Bools, Floats, Int32s, Int64s, Integers
 from mcsquared.corpus import Words
 from mcsquared.corpus.content import entries_of_rows, row_offsets
 from mcsquared.corpus.disk import SampledCorpus
@@ -39,7 +38,7 @@ class PythonObservations:
 
     family: ConjugateFamily
     statistics: Floats  # (n, n_stats): a row of zeros if missing
-    observed: NDArray[np.bool_]  # (n,)
+    observed: Bools  # (n,)
     x: Any  # the observed values only, in the form that the family requires
 
     def take(self, rows: slice | Integers) -> PythonObservations:
@@ -49,7 +48,7 @@ class PythonObservations:
         return PythonObservations(self.family, self.statistics[rows], observed, self.x[positions])
 
     @classmethod
-    def from_values(cls, family: ConjugateFamily, x: Any, observed: NDArray[np.bool_]) -> Self:
+    def from_values(cls, family: ConjugateFamily, x: Any, observed: Bools) -> Self:
         """Compute and check the statistics of the observed values ``x``."""
         shape = (int(observed.sum()), family.n_stats)
         computed = np.asarray(family.statistics(x), np.float64) if shape[0] else np.zeros(shape)
@@ -95,7 +94,7 @@ class Observations:
     parent_of_group: Int32s = field(default_factory=lambda: np.zeros(0, np.int32))
     levels: tuple[Units, ...] = ()  # all units of the levels above groups, the lowest first
     # (n_groups, dense contexts): values that come from a background, see `with_foreground`
-    outliers: NDArray[np.bool_] | None = None
+    outliers: Bools | None = None
 
     @property
     def sampled(self) -> Int64s | None:
@@ -230,7 +229,7 @@ class Observations:
             return self.background_columns[-1][1].stop
         return self.context_columns[-1][1].stop if self.context_columns else 0
 
-    def with_foreground(self, foreground: NDArray[np.bool_]) -> Observations:
+    def with_foreground(self, foreground: Bools) -> Observations:
         """Return the same groups; values that are not in the foreground are ``outliers``."""
         dense = self.dense._replace(observed=foreground)
         part = replace(self, dense=dense, outliers=self.dense.observed & ~foreground)

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mcsquared.arrays import Floats, Int32s
+from mcsquared.arrays import Bools, Floats, Int32s
 from mcsquared.families.dirichlet import Dirichlet
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ class UnitContext:
     """A context of the units of a level."""
 
     family: ConjugateFamily
-    observed: NDArray[np.bool_]  # (n_units,)
+    observed: Bools  # (n_units,)
     x: Any  # the observed values only, in the form that the family requires
     statistics: Floats  # (n_units, n_stats): a row of zeros if missing
 

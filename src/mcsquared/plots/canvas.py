@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.arrays import Int64s
 from mcsquared.errors import InputError, import_optional
 from mcsquared.markup import shorten
 from mcsquared.palette import COLOURS
@@ -39,7 +40,7 @@ def heat_map(
     ax.figure.colorbar(image, ax=ax, label=label, fraction=0.05, pad=0.02)
 
 
-def select(argument: str, value: Any, n: int, default: int) -> NDArray[np.int64]:
+def select(argument: str, value: Any, n: int, default: int) -> Int64s:
     """Return the indices given by ``value``: an integer, a list or a mask; None: the first ones."""
     if value is None:
         return np.arange(min(n, default))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from mcsquared.arrays import Floats, Int64s
+from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.checks import check_choice, check_integer
 from mcsquared.errors import InputError, import_optional
 from mcsquared.palette import COLOURS, GREY
@@ -113,7 +113,7 @@ def coclustering(model: Any, groups: ArrayLike | None = None, *, ax: Axes | None
     return ax
 
 
-def _mark_clusters(ax: Axes, labels: NDArray[np.int32], numbered: bool) -> None:
+def _mark_clusters(ax: Axes, labels: Int32s, numbered: bool) -> None:
     """Separate large clusters by lines, and number them."""
     cluster, first, count = np.unique(labels, return_index=True, return_counts=True)
     large = count >= MIN_CLUSTER_SHARE * len(labels)

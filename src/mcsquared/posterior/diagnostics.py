@@ -29,20 +29,11 @@ SCALARS = (
 
 
 def diagnostics(trace: pd.DataFrame, notes: Sequence[str] = ()) -> pd.DataFrame:
-    """Return mean, sd, R-hat, effective sample sizes and advice for scalars of the trace.
+    """Return scalar, mean, sd, rhat, ess_bulk, ess_tail and advice for scalars of the trace.
 
-    Parameters
-    ----------
-    trace : DataFrame
-        One row per sweep and chain; sweeps before a chain's first kept one are burn-in.
-    notes : sequence of str
-        Notes of the fit, which name the bounds that were reached.
-
-    Returns
-    -------
-    DataFrame with columns scalar, mean, sd, rhat, ess_bulk, ess_tail, advice
-        R-hat and sample sizes of a constant are NaN. The advice is empty if there is no problem;
-        ``.attrs["advice"]`` lists each piece of advice once.
+    The trace has a row per sweep and chain; sweeps before a chain's first kept one are burn-in.
+    ``notes`` of the fit name the bounds that were reached. R-hat and sample sizes of a constant are
+    NaN. The advice is empty if there is no problem; ``.attrs["advice"]`` lists each piece once.
     """
     rows = []
     for name in filter(trace.__contains__, SCALARS):

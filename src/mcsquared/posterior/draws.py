@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.arrays import Floats, Int32s, Int64s
@@ -101,7 +100,7 @@ class ParameterDraw(Concentrations):
         return self.levels[number - 1].alpha if number else self.alpha
 
     @property
-    def tokens_of_topic(self) -> NDArray[np.int64]:
+    def tokens_of_topic(self) -> Int64s:
         """Number of tokens of each topic: int64 (n_topics,)."""
         return np.asarray(self.topics_in_cluster.sum(axis=0, dtype=np.int64)).ravel()
 
@@ -136,7 +135,7 @@ class ParameterDraw(Concentrations):
 
 
 def content_means(
-    statistics: sparse.csr_matrix | Floats, n_tokens: NDArray[np.int64], family: ConjugateFamily
+    statistics: sparse.csr_matrix | Floats, n_tokens: Int64s, family: ConjugateFamily
 ) -> Floats:
     """Return the mean content of each topic: float64 (n_topics, n_words or width).
 
@@ -151,7 +150,7 @@ def content_means(
 
 def match_topics(
     draw: ParameterDraw, reference: ParameterDraw, family: ConjugateFamily
-) -> tuple[NDArray[np.int64], Floats]:
+) -> tuple[Int64s, Floats]:
     """Return the topic of the reference matched to each topic of a draw, and their similarity.
 
     The assignment maximises the total similarity; unmatched topics have topic -1, similarity 0.

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from mcsquared.arrays import Floats
+from mcsquared.arrays import Floats, Objects, Rng
 from mcsquared.errors import InputError
 from mcsquared.posterior.draws import ParameterDraw
 
@@ -39,31 +38,26 @@ class ContextEffects:
         >>> model.fit(corpus).posterior_.effects("position").columns.tolist()
         ['value', 'topic', 'effect', 'low', 'high']
         """
-        return effect_table(cast("Posterior", self), name)
+        summary = effects_of(cast("Posterior", self), name)
+        n_values, n_topics = summary.effect.shape
+        return pd.DataFrame(
+            {
+                "value": np.repeat(summary.values, n_topics),
+                "topic": np.tile(np.arange(n_topics), n_values),
+                "effect": summary.effect.ravel(),
+                "low": summary.low.ravel(),
+                "high": summary.high.ravel(),
+            }
+        )
 
 
 class EffectSummary(NamedTuple):
     """Effects of values with 90% intervals, each (n_values, n_topics)."""
 
-    values: NDArray[np.object_]
+    values: Objects
     effect: Floats
     low: Floats
     high: Floats
-
-
-def effect_table(posterior: Posterior, name: str) -> pd.DataFrame:
-    """Return one row per value and topic; see `ContextEffects.effects`."""
-    summary = effects_of(posterior, name)
-    n_values, n_topics = summary.effect.shape
-    return pd.DataFrame(
-        {
-            "value": np.repeat(summary.values, n_topics),
-            "topic": np.tile(np.arange(n_topics), n_values),
-            "effect": summary.effect.ravel(),
-            "low": summary.low.ravel(),
-            "high": summary.high.ravel(),
-        }
-    )
 
 
 def effects_of(posterior: Posterior, name: str) -> EffectSummary:
@@ -89,9 +83,7 @@ def effects_of(posterior: Posterior, name: str) -> EffectSummary:
     return EffectSummary(effects[name].labels(posterior.contexts[name]), *result)
 
 
-def _samples(
-    posterior: Posterior, name: str, rows: slice, rng: np.random.Generator
-) -> Iterator[Floats]:
+def _samples(posterior: Posterior, name: str, rows: slice, rng: Rng) -> Iterator[Floats]:
     """Yield samples of the effects of some values: (n_samples, n_values, n_topics)."""
     n_topics, weights = posterior.n_shown_topics, posterior.parameter_weights
     drawn = zip(posterior.parameters, posterior.topic_alignment, strict=True)

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mcsquared.arrays import Floats, Int32s, Int64s
+from mcsquared.arrays import Floats, Int32s, Int64s, Objects
 from mcsquared.corpus import Column
 from mcsquared.markup import shorten
 from mcsquared.posterior.content import common_items
@@ -77,7 +76,7 @@ class TopicWords:
     """The words of a model with their probabilities in topics and overall."""
 
     def __init__(self, posterior: Posterior) -> None:
-        self.vocabulary: NDArray[np.object_] = np.asarray(posterior.vocabulary)
+        self.vocabulary: Objects = np.asarray(posterior.vocabulary)
         # Words without tokens have a small probability in every topic, but do not describe it.
         self.topics = np.where(posterior.words_in_topic, posterior.components, 0.0)
         self.overall = np.maximum(token_share_of_topic(posterior) @ self.topics, 1e-300)

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.arrays import Floats, Int32s, Int64s
+from mcsquared.arrays import Floats, Int32s, Int64s, Objects
 from mcsquared.corpus import Column, Corpus
 from mcsquared.errors import InputError
 from mcsquared.model.priors import Priors
@@ -117,8 +116,8 @@ class Posterior(RepresentativeTopics, ContextRelevance, ContextEffects, UpperLev
     """
 
     priors: Priors
-    group_names: NDArray[np.object_]
-    vocabulary: NDArray[np.object_] | None
+    group_names: Objects
+    vocabulary: Objects | None
     contexts: dict[str, Column]
     tokens_per_group: Int64s
     cluster_of_group: Int32s

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import entr, softmax
 
-from mcsquared.arrays import Floats
+from mcsquared.arrays import Floats, Rng
 from mcsquared.errors import InputError
 from mcsquared.posterior.draws import ParameterDraw
 from mcsquared.posterior.effects import INTERVAL
@@ -36,28 +36,24 @@ class ContextRelevance:
         >>> posterior.relevance().columns.tolist()
         ['context', 'mean', 'low', 'high']
         """
-        return relevance_table(cast("Posterior", self))
+        posterior = cast("Posterior", self)
+        if not posterior.parameters:
+            message = "relevance requires a draw with parameters: fit with keep_parameters >= 1"
+            raise InputError(message)
+        weights, rows = posterior.parameter_weights, []
+        for number, name in enumerate(posterior.priors.contexts):
+            shares = []
+            for i, draw in enumerate(posterior.parameters):
+                sequence = np.random.SeedSequence(posterior.seed, spawn_key=(STREAM, number, i))
+                rng = np.random.default_rng(sequence)
+                shares.append(relevance_in_draw(posterior, draw, name, rng))
+            values = np.array(shares)
+            mean = float(np.average(values, weights=weights))
+            rows.append([name, mean, *weighted_quantiles(values, weights, INTERVAL)])
+        return pd.DataFrame(rows, columns=["context", "mean", "low", "high"])
 
 
-def relevance_table(posterior: Posterior) -> pd.DataFrame:
-    """Return I(z; x) / H(z) of every context: context, mean, low, high."""
-    if not posterior.parameters:
-        raise InputError("relevance requires a draw with parameters: fit with keep_parameters >= 1")
-    weights, rows = posterior.parameter_weights, []
-    for number, name in enumerate(posterior.priors.contexts):
-        shares = []
-        for i, draw in enumerate(posterior.parameters):
-            sequence = np.random.SeedSequence(posterior.seed, spawn_key=(STREAM, number, i))
-            shares.append(relevance_in_draw(posterior, draw, name, np.random.default_rng(sequence)))
-        values = np.array(shares)
-        mean = float(np.average(values, weights=weights))
-        rows.append([name, mean, *weighted_quantiles(values, weights, INTERVAL)])
-    return pd.DataFrame(rows, columns=["context", "mean", "low", "high"])
-
-
-def relevance_in_draw(
-    posterior: Posterior, draw: ParameterDraw, name: str, rng: np.random.Generator
-) -> float:
+def relevance_in_draw(posterior: Posterior, draw: ParameterDraw, name: str, rng: Rng) -> float:
     """Return the share of the clusters' entropy that a context explains, for π and φ of one draw.
 
     The mutual information is the entropy of the mean of p(z | x) over the values x of the groups,

@@ -5,10 +5,9 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.arrays import Bools, Floats, Int64s
+from mcsquared.arrays import Bools, Floats, Int64s, Objects
 from mcsquared.checks import check_choice, is_integer
 from mcsquared.errors import InputError
 from mcsquared.model.priors import Priors
@@ -23,7 +22,7 @@ class RepresentativeTopics(ConsensusPartition):
     """Topics of the draw with parameters closest to the consensus; a base class of `Posterior`."""
 
     priors: Priors
-    vocabulary: NDArray[np.object_] | None
+    vocabulary: Objects | None
     given_names: dict[str, dict[int, str]]
 
     @cached_property

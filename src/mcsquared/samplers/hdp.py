@@ -10,8 +10,8 @@ therefore this model's v, and only row 0 of the tables is used.
 import dataclasses
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcsquared.arrays import Int32s, Integers
 from mcsquared.kernels.rng import Step
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
@@ -103,7 +103,7 @@ def collapsed_sweep(
     _resample_concentrations(sweep)
 
 
-def _count(sweep: Sweep, clusters: NDArray[np.int32], n_cluster_slots: int) -> None:
+def _count(sweep: Sweep, clusters: Int32s, n_cluster_slots: int) -> None:
     """Recount the state, given the cluster of each group."""
     state = sweep.state
     slots = (n_cluster_slots, len(state.topic_weights))
@@ -120,7 +120,7 @@ def _resample_concentrations(sweep: Sweep) -> None:
 def topics_without_clusters(
     observations: Observations,
     priors: Priors,
-    topics: NDArray[np.integer],
+    topics: Integers,
     seed: int,
     chain: int,
     bounds: Bounds,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.arrays import CountArray, Floats, Int32s, Integers
+from mcsquared.arrays import CountArray, Float32s, Floats, Int32s, Int64s, Integers
 from mcsquared.kernels.cpu.contexts import Background
 from mcsquared.kernels.rng import Step, generator
 from mcsquared.observations.layout import Entries
@@ -57,7 +57,7 @@ class ContextDraw(NamedTuple):
     """A draw of φ: parameters of the contexts in every cluster slot."""
 
     natural: Floats  # (statistics of dense contexts, cluster slots)
-    log_categories: NDArray[np.float32]  # (categories of all bags, cluster slots)
+    log_categories: Float32s  # (categories of all bags, cluster slots)
     python: list[Any]  # parameters of each Python family, None where they are integrated out
     background: Background  # of the contexts in ``natural``
 
@@ -142,7 +142,7 @@ class Sums:
     """
 
     groups: Int32s  # (cluster slots,): number of groups in every cluster
-    totals: NDArray[np.int64]  # (cluster slots, bags): number of entries of every bag context
+    totals: Int64s  # (cluster slots, bags): number of entries of every bag context
     context_statistics: Floats  # (n_chunks, cluster slots, statistics of all contexts except bags)
     categories: CountArray | None = None  # (categories of all bags, cluster slots)
     # (cluster slots, topic slots): tokens and, where λ is finite, tables of every cluster and topic
@@ -159,7 +159,7 @@ class Sums:
     # (values of all effects, topic slots); tables of clusters are in ``tables_in_cluster``
     tables_of_values: CountArray | None = None
     # (2^n_effects,): tables of all groups that have the same effects
-    tables_by_pattern: NDArray[np.int64] | None = None
+    tables_by_pattern: Int64s | None = None
     # (type slots + 1, cluster slots): groups by type of their parent; last, those without a parent
     children: Int32s | None = None
 

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.arrays import Objects
 from mcsquared.errors import InputError, ModelFileError
 from mcsquared.locks import try_lock
 
@@ -416,7 +417,7 @@ class Reader:
                 )
         return tensor
 
-    def strings(self, name: str, n: int | None = None) -> NDArray[np.object_]:
+    def strings(self, name: str, n: int | None = None) -> Objects:
         """Return an object array of ``n`` strings (None: any number)."""
         content = self.array(f"{name}.bytes", np.uint8, (None,))
         ends = self.array(f"{name}.ends", np.int64, (n,), 0, content.size)

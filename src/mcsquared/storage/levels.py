@@ -92,12 +92,6 @@ def unpack_shapes(reader: Reader, name: str, n_categories: int) -> Floats:
     return shapes
 
 
-def n_learned_categories(prior: LevelPriors) -> int:
-    """Return the number of categories of all learned contexts of a level."""
-    learned = (f for f in prior.contexts.values() if isinstance(f, Dirichlet) and f.is_learned)
-    return sum(family.n_stats for family in learned)
-
-
 def pack_type_draws(prefix: str, draws: Sequence[TypeDraw]) -> Tensors:
     """Return the types of a stored draw as tensors."""
     tensors: Tensors = {}
@@ -124,7 +118,9 @@ def unpack_type_draws(
         _check_concentrations(alpha, v)
         if not len(children):
             raise ModelFileError(f"the array '{name}.children' must have at least one type")
-        shapes = unpack_shapes(reader, f"{name}.shapes", n_learned_categories(prior))
+        learned = (f for f in prior.contexts.values() if isinstance(f, Dirichlet) and f.is_learned)
+        n_categories = sum(family.n_stats for family in learned)
+        shapes = unpack_shapes(reader, f"{name}.shapes", n_categories)
         found.append(TypeDraw(children, draws, alpha, v, shapes))
         n_below = len(children)
     return tuple(found)

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from mcsquared import families
-from mcsquared.arrays import Int32s, Int64s, Integers
+from mcsquared.arrays import Int32s, Int64s, Integers, Objects
 from mcsquared.errors import InputError, ModelFileError
 from mcsquared.families import ConjugateFamily
 from mcsquared.gamma import Gamma
@@ -229,7 +229,7 @@ def _strings(meta: Mapping[str, Any], name: str, container: type) -> Any:
     return values
 
 
-def _priors(meta: Mapping[str, Any], vocabulary: NDArray[np.object_] | None) -> Priors:
+def _priors(meta: Mapping[str, Any], vocabulary: Objects | None) -> Priors:
     """Return the priors; the family of the content must agree with the vocabulary."""
     if not isinstance(meta.get("priors"), dict):
         raise ModelFileError("'priors' is missing")
@@ -263,9 +263,7 @@ def _units(
     return found
 
 
-def _frequency(
-    reader: Reader, name: str, vocabulary: NDArray[np.object_] | None, high: int
-) -> Int64s | None:
+def _frequency(reader: Reader, name: str, vocabulary: Objects | None, high: int) -> Int64s | None:
     if vocabulary is None or name not in reader:
         return None
     return reader.array(name, np.int64, (len(vocabulary),), 0, high)

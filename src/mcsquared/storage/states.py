@@ -256,10 +256,9 @@ def pack_draw(prefix: str, draw: ParameterDraw) -> Tensors:
     else:
         tensors |= pack_csr(f"{prefix}.content", draw.content_statistics)
     tensors[f"{prefix}.topic_weights"] = np.asarray(draw.topic_weights, np.float64)
-    if draw.category_shapes is not None:
-        tensors[f"{prefix}.category_shapes"] = np.asarray(draw.category_shapes, np.float64)
-    if draw.background is not None:
-        tensors[f"{prefix}.background"] = np.asarray(draw.background, np.float64)
+    for name in ("category_shapes", "background"):
+        if getattr(draw, name) is not None:
+            tensors[f"{prefix}.{name}"] = np.asarray(getattr(draw, name), np.float64)
     if draw.effects is not None:
         tensors |= _pack_effects(f"{prefix}.effects", draw.effects)
     tensors |= pack_type_draws(prefix, draw.levels)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.arrays import Floats, Int64s, Integers
+from mcsquared.arrays import Bools, Floats, Int64s, Integers
 from mcsquared.corpus.buffers import (
     Buffer,
     LabelEncoder,
@@ -292,7 +292,7 @@ def _list_bags(lengths: NDArray[Any], numbers: Floats) -> Batch:
     return Batch("bag", len(lengths), bool(labels), codes, labels, kept_lengths(lengths, observed))
 
 
-def kept_lengths(lengths: Int64s, kept: NDArray[np.bool_]) -> Int64s:
+def kept_lengths(lengths: Int64s, kept: Bools) -> Int64s:
     """Return the number of kept entries of each row."""
     row_of = np.repeat(np.arange(len(lengths)), lengths)[kept]
     return np.bincount(row_of, minlength=len(lengths))

@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.arrays import Floats
+from mcsquared.arrays import Bools, Floats, Objects
 from mcsquared.corpus.columns.values import days_to_dates, hint, is_distinct
 from mcsquared.corpus.content import canonical_counts, check_magnitude, names_array, object_array
 from mcsquared.errors import InputError
@@ -56,7 +55,7 @@ class Column:
     name: str
     kind: str
     values: Any
-    categories: NDArray[np.object_] | None = None
+    categories: Objects | None = None
     note: str = ""
 
     def __post_init__(self) -> None:
@@ -112,7 +111,7 @@ class Column:
         return int(self.values.shape[1]) if self.kind == "vector" else 1
 
     @property
-    def observed(self) -> NDArray[np.bool_]:
+    def observed(self) -> Bools:
         """Mask of the groups that have this context, bool (n_groups,)."""
         if self.kind == "category":
             return np.asarray(self.values >= 0)
@@ -174,7 +173,7 @@ class Column:
             family = replace(family, size=self.width)  # type: ignore[type-var]
         return family.filled(self.observations())
 
-    def align(self, categories: Sequence[str] | NDArray[np.object_]) -> "Column":
+    def align(self, categories: Sequence[str] | Objects) -> "Column":
         """Return the column recoded to other categories.
 
         A value that is not among them becomes missing (category) or is dropped (bag).

@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from mcsquared.arrays import Objects
 from mcsquared.corpus.columns.column import Column
 from mcsquared.corpus.columns.values import category_label, days_to_dates, iso_days, parse_list
 from mcsquared.corpus.content import Vectors, Words
@@ -79,7 +79,7 @@ def missing_column(name: str, reference: Column, n_groups: int) -> Column:
     return Column(name, reference.kind, values, reference.categories)
 
 
-def _labels(column: Column) -> NDArray[np.object_]:
+def _labels(column: Column) -> Objects:
     return np.empty(0, dtype=object) if column.categories is None else column.categories
 
 

@@ -7,10 +7,9 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.arrays import Bools, Int32s, Int64s
+from mcsquared.arrays import Bools, Int32s, Int64s, Objects
 from mcsquared.checks import check_integer, is_integer
 from mcsquared.corpus.buffers import (
     Buffer,
@@ -42,7 +41,7 @@ class BufferedWords:
 
     rows: RowsBuffer  # words and counts of each group, sorted by word
     lengths: Buffer  # number of tokens of each group, int32
-    vocabulary: NDArray[np.object_]
+    vocabulary: Objects
     # (n_words,): number of occurrences of each word, and number of groups that contain it
     word_frequency: Int64s
     document_frequency: Int64s
@@ -126,20 +125,10 @@ def _group_tokens(j: int, group: Any) -> list[str]:
 class WordsBuilder:
     """Builds word counts from batches; `finish` assigns the final codes of words.
 
-    Parameters
-    ----------
-    storage : Storage
-    argument : str
-        Name of the content in errors.
-    vocabulary : sequence of str, optional
-        Count only these words.
-    words_of_codes : sequence of str, optional
-        Words that integer codes refer to. By default, and if all of these words are integers, the
-        codes themselves are the words.
-    has_counts : bool
-        Whether words are given with counts.
-    vectorizer : dict, optional
-        Arguments of ``CountVectorizer`` for texts.
+    Only the words of ``vocabulary`` are counted, if it is given. Integer codes refer to
+    ``words_of_codes``; by default, and if all of these words are integers, the codes themselves are
+    the words. ``vectorizer`` are arguments of ``CountVectorizer`` for texts, and ``argument`` is
+    the name of the content in errors.
     """
 
     def __init__(
@@ -264,7 +253,7 @@ class WordsBuilder:
         counts = (word_frequency, document_frequency, dropped_words, dropped_tokens)
         return BufferedWords(rows, lengths, vocabulary, *counts, notes, self.options)
 
-    def _select_words(self, n_groups: int, notes: list[str]) -> tuple[NDArray[np.object_], Int32s]:
+    def _select_words(self, n_groups: int, notes: list[str]) -> tuple[Objects, Int32s]:
         """Return the words to keep, and the final code of each provisional code."""
         names, position = self._encoder.sorted()
         if not len(names):
@@ -326,7 +315,7 @@ def _frequency_mask(
     limits: Any,
     notes: list[str],
     argument: str,
-) -> NDArray[np.bool_]:
+) -> Bools:
     """Return the mask of the words that ``min_df``, ``max_df`` and ``max_features`` keep."""
     min_df, max_df = limits["min_df"], limits["max_df"]
     if min_df is None:
@@ -369,7 +358,7 @@ def _word_list(vocabulary: Any) -> list[str]:
     return [str(word) for word in vocabulary]
 
 
-def _checked_vocabulary(vocabulary: Any) -> NDArray[np.object_]:
+def _checked_vocabulary(vocabulary: Any) -> Objects:
     words = _word_list(vocabulary)
     return words_from_counts(sparse.csr_matrix((1, len(words)), dtype=np.int32), words).vocabulary
 

@@ -4,10 +4,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.arrays import CountArray, Int32s
+from mcsquared.arrays import CountArray, Floats, Int32s
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.samplers.content.levels import TypeWeights, UnitCount, count_by_unit, sum_messages
@@ -24,25 +23,13 @@ class Backend(ABC):
 
     A backend must implement `load_labels`, `save_labels`, `sweep_groups` and `map_groups`. The
     other steps draw on the host, from the counts of the state; a backend that keeps counts on a
-    device overrides them and draws on the device.
-
-    Parameters
-    ----------
-    threads : ThreadPool
-        Threads for everything that runs in this process.
-
-    Attributes
-    ----------
-    moves_topics, moves_clusters : bool
-        Whether topics and clusters are split and merged, which `map_groups` must do at a bearable
-        cost.
-    draws_contexts_on_host : bool
-        Whether `draw_globals` returns φ in host arrays.
+    device overrides them and draws on the device. ``threads`` run everything in this process.
     """
 
+    # Whether topics and clusters are split and merged: `map_groups` must do it at a bearable cost.
     moves_topics = True
     moves_clusters = True
-    draws_contexts_on_host = True
+    draws_contexts_on_host = True  # whether `draw_globals` returns φ in host arrays
 
     def __init__(
         self, observations: Observations, priors: Priors, threads: ThreadPool = SINGLE_THREAD
@@ -88,7 +75,7 @@ class Backend(ABC):
     def load_clusters(self, state: State) -> None:  # noqa: B027
         """Load counts that changed with the clusters of groups, if the backend keeps counts."""
 
-    def store_draw(self, number_of_slot: NDArray[np.int32]) -> None:  # noqa: B027
+    def store_draw(self, number_of_slot: Int32s) -> None:  # noqa: B027
         """Store the clusters of a kept draw, if the state does not contain those of all groups.
 
         ``number_of_slot`` is the number of each slot's cluster in the draw: (cluster slots,).
@@ -102,7 +89,7 @@ class Backend(ABC):
         """Draw ψ, the weights and φ, given the counts."""
         return draw_on_host(sweep)
 
-    def log_shares(self, globals_: Globals) -> NDArray[np.float64]:
+    def log_shares(self, globals_: Globals) -> Floats:
         """Return log τ on the host."""
         return globals_.weights.log_shares
 

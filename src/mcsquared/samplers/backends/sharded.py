@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.arrays import Int32s
 from mcsquared.errors import InputError
 from mcsquared.kernels.cpu.counts import count_cells
 from mcsquared.kernels.cpu.topic_moves import TopicTokens
@@ -136,7 +137,7 @@ class ShardedBackend(Backend):
         if not clusters_only:
             state.topic_of_token = np.concatenate([part.topic_of_token for part in self.labels])
 
-    def store_draw(self, number_of_slot: NDArray[np.int32]) -> None:
+    def store_draw(self, number_of_slot: Int32s) -> None:
         """Append a kept draw to the file of draws, if the corpus is on disk."""
         if self.on_disk:
             self.labels.store_draw(number_of_slot)
@@ -276,7 +277,7 @@ class DiskLabels:
             for name in DIVISION:
                 (self._folder / f"{name}-{number}.npy").unlink()
 
-    def of_sample(self) -> NDArray[np.int32]:
+    def of_sample(self) -> Int32s:
         """Return the clusters of the sampled groups: int32 (n_sampled,)."""
         parts = []
         for first, last in self._groups:
@@ -285,7 +286,7 @@ class DiskLabels:
             parts.append(_read(self._clusters, CLUSTER_DTYPE, first, last)[chosen - first])
         return np.concatenate(parts)
 
-    def store_draw(self, number_of_slot: NDArray[np.int32]) -> None:
+    def store_draw(self, number_of_slot: Int32s) -> None:
         """Append the clusters of all groups to the file of stored draws."""
         with self._draws.open("ab") as file:
             for first, last in self._groups:

@@ -8,9 +8,8 @@ are swept again, it is a function of the random numbers and the clusters of the 
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mcsquared.arrays import Int32s
+from mcsquared.arrays import Bools, Int32s
 from mcsquared.kernels.cpu.contexts import Background, draw_foreground
 from mcsquared.observations import Observations
 from mcsquared.samplers.threads import ThreadPool
@@ -37,7 +36,7 @@ def with_outliers(
     """
     if given is None or not observations.background_columns:
         return observations
-    foreground: NDArray[np.bool_] = np.empty_like(observations.dense.observed)
+    foreground: Bools = np.empty_like(observations.dense.observed)
     chunk_start = observations.layout.chunk_start
     parameters = (observations.dense, given.natural, given.background, key)
 

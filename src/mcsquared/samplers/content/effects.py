@@ -105,7 +105,7 @@ def draw_word_topics(task: GroupTask, max_slots: int) -> None:
 
 def draw_vector_topics_by_chunk(
     task: GroupTask, tokens: VectorTokens, first: int, last: int
-) -> NDArray[np.float64]:
+) -> Floats:
     """Draw the topics of vectors; return their statistics by chunk and topic, see `Sums`."""
     observations, labels, globals_, _ = task
     values, given, n_slots = effect_values_of(task), float64_rows(globals_), globals_.slots[1]

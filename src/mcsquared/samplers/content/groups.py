@@ -27,7 +27,7 @@ MAX_TABULATED = 128  # largest count of a group in a topic whose log rising fact
 MAX_TABULATED_CELLS = 1 << 22  # 16 MB of tabulated values
 
 
-def sweep_groups(task: GroupTask, words_in_topic: NDArray[np.int32] | None = None) -> Sums:
+def sweep_groups(task: GroupTask, words_in_topic: Int32s | None = None) -> Sums:
     """Draw the topics and clusters of all groups in place, and return their sums.
 
     Every CPU backend calls this function, for the whole corpus or for a shard of it. For words with
@@ -66,7 +66,7 @@ def resample_varying_groups(task: GroupTask) -> dict[str, Any]:
     tokens = (order.groups, labels.topic_of_token, base, tabulated.reshape(-1))
     scores = (globals_.weights.log_cluster_weights, order.contexts)
 
-    def assign(first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def assign(first: int, last: int) -> tuple[Int32s, Int32s]:
         topics, tables = np.zeros(base.shape, np.int32), np.zeros(base.shape, np.int32)
         out = (labels.cluster_of_group, topics, tables, topic_log_likelihood)
         for part in order.parts(first, last):
@@ -123,10 +123,7 @@ def count_children(
 
 
 def sum_by_label(
-    observations: Observations,
-    label_of_group: NDArray[np.int32],
-    n_labels: int,
-    threads: ThreadPool,
+    observations: Observations, label_of_group: Int32s, n_labels: int, threads: ThreadPool
 ) -> dict[str, Any]:
     """Count the groups of every label and sum their contexts; return fields of `Sums`."""
     chunk_start = observations.layout.chunk_start

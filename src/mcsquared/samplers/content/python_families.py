@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.arrays import Floats
+from mcsquared.arrays import Floats, Int32s, Integers
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
 from mcsquared.kernels.cpu.contexts import (
@@ -70,7 +70,7 @@ def log_likelihood_of_groups(observations: Observations, globals_: Globals) -> F
 
 
 def context_statistics_by_chunk(
-    observations: Observations, clusters: NDArray[np.int32], statistics: Floats
+    observations: Observations, clusters: Int32s, statistics: Floats
 ) -> None:
     """Add statistics of Python contexts and outliers to (n_chunks, cluster slots, statistics)."""
     chunk_start = observations.layout.chunk_start
@@ -142,9 +142,7 @@ class SlotStatistics:
     ``labels`` (n,) are the slots of all observations, missing ones included.
     """
 
-    def __init__(
-        self, observations: PythonObservations, labels: NDArray[np.integer], n_slots: int
-    ) -> None:
+    def __init__(self, observations: PythonObservations, labels: Integers, n_slots: int) -> None:
         self.family = observations.family
         self.rows = observations.statistics
         self.observed = observations.observed.tolist()

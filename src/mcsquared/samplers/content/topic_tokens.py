@@ -21,19 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.arrays import Floats, Int32s, Int64s
-from mcsquared.kernels.cpu.topic_moves import (
-    TopicTokens,
-    add_expected_tables,
-    choose_cell,
-    count_words_in_b,
-    divide_tokens,
-    draw_cell_tables,
-    draw_sides_of_words,
-    find_cells,
-    refine_shares,
-    score_division,
-    score_sides,
-)
+from mcsquared.kernels.cpu import topic_moves as kernels
 from mcsquared.observations import Observations
 from mcsquared.samplers.threads import ThreadPool
 from mcsquared.samplers.types import GroupFunction, Key, Labels, add_sums
@@ -50,7 +38,7 @@ class MovedLabels(NamedTuple):
 
     cluster_of_group: Int32s
     topic_of_token: TopicLabels
-    tokens: TopicTokens  # of the topics concerned
+    tokens: kernels.TopicTokens  # of the topics concerned
     chunk_start: Int64s  # (n_chunks + 1,): first of these tokens in every chunk of groups
     values: Floats  # (n_tokens, width): these tokens, if they are vectors
     share: Floats  # (n_tokens,): share of each token in the first topic, of a launch
@@ -87,7 +75,7 @@ def find_tokens(
     if b != a:
         chosen |= topics == b
     token = np.flatnonzero(chosen)
-    start, group = find_cells(token, observations.group_start)
+    start, group = kernels.find_cells(token, observations.group_start)
     in_b = (topics[token] == b) & (a != b)
     cluster = labels.cluster_of_group[group].astype(np.int64)
     is_words = observations.n_words > 0
@@ -97,7 +85,7 @@ def find_tokens(
     found = MovedLabels(
         labels.cluster_of_group,
         topics,
-        TopicTokens(token + observations.first_token, column, *cells),
+        kernels.TopicTokens(token + observations.first_token, column, *cells),
         np.searchsorted(token, first_of_chunk),
         np.zeros((0, 0)) if is_words else observations.values[token],
         np.zeros(0),
@@ -114,7 +102,7 @@ def _seed_cells(
     time, size = np.full(len(seeds), np.inf), np.zeros(len(seeds))
     statistics = np.zeros((len(seeds), observations.n_words or family.n_stats))
     for row, seed in enumerate(seeds):
-        cell, time[row] = choose_cell(labels.tokens, key, seed)
+        cell, time[row] = kernels.choose_cell(labels.tokens, key, seed)
         if cell < 0:
             continue
         part = slice(*labels.tokens.start[cell : cell + 2])
@@ -149,7 +137,7 @@ def refine_division(
     def run(first: int, last: int) -> SumsByName:
         tables, words = np.zeros(base.shape, np.int64), np.zeros(observations.n_words, np.int64)
         given = (tokens, likelihood, base, share)
-        changed = refine_shares(first, last, *given, tables, words)
+        changed = kernels.refine_shares(first, last, *given, tables, words)
         return {"tables": tables, "words": words, "changed": np.array([changed])}
 
     work = TOKEN_COST * len(share)
@@ -181,10 +169,10 @@ def divide_tokens_of_topic(
 
     def run(first: int, last: int) -> None:
         urn = (likelihood, base, segment, draws, key, trial)
-        divide_tokens(first, last, tokens, *urn, in_b, log_sums)
+        kernels.divide_tokens(first, last, tokens, *urn, in_b, log_sums)
 
     threads.map(len(tokens.group), run, work=TOKEN_COST * len(in_b))
-    log_ratio, n_excluded = score_division(tokens, likelihood, in_b, log_sums)
+    log_ratio, n_excluded = kernels.score_division(tokens, likelihood, in_b, log_sums)
     sums = {"log_ratio": np.array([log_ratio]), "n_excluded": np.array([n_excluded])}
     labels = labels._replace(in_b=in_b)
     return labels, sums | (_sums_of_sides(observations, labels) if draws else {})
@@ -204,7 +192,7 @@ def divide_tokens_by_word(
     """Draw the sides of all tokens by word."""
     in_b = np.empty_like(labels.in_b)
     share, trial, key = argument
-    draw_sides_of_words(labels.tokens, share, key, trial, in_b)
+    kernels.draw_sides_of_words(labels.tokens, share, key, trial, in_b)
     labels = labels._replace(in_b=in_b)
     return labels, _sums_of_sides(observations, labels)
 
@@ -214,7 +202,7 @@ def sum_tables_of_sides(
 ) -> tuple[MovedLabels, SumsByName]:
     """Sum the expected tables of both topics, given λ τ (2, cluster slots)."""
     tables = np.zeros(base.shape, np.int64)
-    add_expected_tables(labels.tokens, labels.in_b, base, tables)
+    kernels.add_expected_tables(labels.tokens, labels.in_b, base, tables)
     return labels, {"tables": tables}
 
 
@@ -222,7 +210,7 @@ def score_sides_of_tokens(
     observations: Observations, labels: MovedLabels, base: Floats, threads: ThreadPool
 ) -> tuple[MovedLabels, SumsByName]:
     """Sum the log-probability of the sides in all groups, given λ τ (2, cluster slots)."""
-    return labels, {"log_ratio": np.array([score_sides(labels.tokens, labels.in_b, base)])}
+    return labels, {"log_ratio": np.array([kernels.score_sides(labels.tokens, labels.in_b, base)])}
 
 
 class AcceptedMove(NamedTuple):
@@ -247,7 +235,7 @@ def accept_move(
     topics[moved] = b if is_split else a
     counts, tables = np.zeros(base.shape, np.int32), np.zeros(base.shape, np.int32)
     cells = (tokens, labels.in_b, base, is_split)
-    change = draw_cell_tables(*cells, key, trial, counts, tables)
+    change = kernels.draw_cell_tables(*cells, key, trial, counts, tables)
     sums = {"topics": counts, "tables": tables, "change": np.array([change])}
     return labels._replace(topic_of_token=topics), sums
 
@@ -308,7 +296,7 @@ def _sums_of_sides(observations: Observations, labels: MovedLabels) -> SumsByNam
     sums: SumsByName = {"n_in_b": np.array([in_b.sum(dtype=np.int64)])}
     if observations.n_words:
         sums["words"] = np.zeros(observations.n_words, np.int64)
-        count_words_in_b(labels.tokens, in_b, sums["words"])
+        kernels.count_words_in_b(labels.tokens, in_b, sums["words"])
     else:
         weights = np.stack([in_b == 0, in_b == 1]).astype(np.float64)
         sums["topic_statistics"] = _chunk_statistics(observations, labels, weights)

@@ -3,9 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mcsquared.arrays import Floats, Int32s, Int64s
+from mcsquared.arrays import Bools, Floats, Int32s, Int64s
 from mcsquared.kernels.cpu.contexts import BagContexts
 from mcsquared.kernels.cpu.unique_categories import propose_clusters
 from mcsquared.observations import Observations, take_bags
@@ -19,7 +18,7 @@ class UniqueCategories(NamedTuple):
     """Argument of `propose`: the globals; which categories occur once; shapes of all categories."""
 
     globals: Globals
-    is_unique: NDArray[np.bool_]
+    is_unique: Bools
     shapes: Floats
 
 
@@ -64,7 +63,7 @@ def propose(
     return labels, Proposals(groups, clusters, proposed, bags_of_groups)
 
 
-def groups_with(bags: BagContexts, is_unique: NDArray[np.bool_]) -> Int64s:
+def groups_with(bags: BagContexts, is_unique: Bools) -> Int64s:
     """Return the groups that have at least one of the categories, increasing."""
     found = [np.zeros(0, np.int64)]
     for start in bags.start:

@@ -5,8 +5,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcsquared.arrays import Floats, Int32s
 from mcsquared.kernels.cpu.vector_tokens import (
     VectorTokens,
     draw_vector_topics,
@@ -41,7 +41,7 @@ def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
     log_shares = globals_.weights.log_shares
     order = GroupOrder(task)
 
-    def score(tokens: VectorTokens, first: int, last: int) -> NDArray[np.float64]:
+    def score(tokens: VectorTokens, first: int, last: int) -> Floats:
         scores = np.zeros((last - first, len(log_shares)))
         score_vector_groups(first, last, observations.group_start, tokens, log_shares, scores)
         return scores
@@ -74,7 +74,7 @@ def draw_topics(task: GroupTask, words_in_topic: Any = None) -> dict[str, Any]:
 
 def _draw_topics(
     task: GroupTask, tokens: VectorTokens, first: int, last: int
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+) -> tuple[Int32s, Floats]:
     """Draw the topics of some chunks of groups.
 
     Return the tokens by cluster and topic, and the statistics by chunk and topic.

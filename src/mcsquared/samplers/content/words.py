@@ -3,9 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mcsquared.arrays import Float32s
+from mcsquared.arrays import Float32s, Int32s
 from mcsquared.kernels.cpu.lanes import N_LANES, aligned
 from mcsquared.kernels.cpu.mixtures import (
     draw_clusters_of_words,
@@ -58,7 +57,7 @@ def tabulate_words(task: GroupTask) -> Float32s:
     return log_mixtures
 
 
-def draw_topics(task: GroupTask, words_in_topic: NDArray[np.int32] | None = None) -> dict[str, Any]:
+def draw_topics(task: GroupTask, words_in_topic: Int32s | None = None) -> dict[str, Any]:
     """Draw the topic of every token and count its word (λ finite)."""
     observations, labels, globals_, threads = task
     layout, bounds = observations.layout, observations.layout.word_chunk_start

@@ -10,8 +10,8 @@ sampler continues from there.
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcsquared.arrays import Int32s
 from mcsquared.kernels.rng import Step
 from mcsquared.samplers.content.background import with_outliers
 from mcsquared.samplers.steps.clusters import resample_clusters_in_turn
@@ -88,7 +88,7 @@ def run_collapsed_moves(sweep: Sweep) -> None:
     state.topic_of_token = np.zeros(0, np.uint16)
 
 
-def draw_token_topics(sweep: Sweep, weights: Weights) -> NDArray[np.int32]:
+def draw_token_topics(sweep: Sweep, weights: Weights) -> Int32s:
     """Draw l_ji ∝ τ_km ψ_mw with ψ_m ~ Dir(β + n_m), empty topics included."""
     observations = sweep.observations
     words, beta = sweep.state.counts.words_in_topic, sweep.priors.beta

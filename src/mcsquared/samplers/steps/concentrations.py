@@ -11,9 +11,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mcsquared.arrays import CountArray, Floats, Int64s
+from mcsquared.arrays import CountArray, Floats, Int64s, Rng
 from mcsquared.checks import MAX_CONCENTRATION
 from mcsquared.gamma import Gamma
 from mcsquared.kernels.cpu.categories import sum_category_terms
@@ -29,17 +29,13 @@ SMALLEST_WEIGHT = 1e-300  # of a topic with tables
 MAX_ATTEMPTS = 1000  # about a hundred shrink the interval to a point
 
 
-def resample_concentrations(sweep: Sweep) -> None:
-    """Draw λ, v, η, ε and α after a blocked sweep over the groups."""
-    _resample(sweep)
-
-
 def resample_collapsed_concentrations(sweep: Sweep) -> None:
     """Draw v, η, ε and α after a collapsed sweep over the groups."""
-    _resample(sweep, eta_from_weights=True)
+    resample_concentrations(sweep, eta_from_weights=True)
 
 
-def _resample(sweep: Sweep, eta_from_weights: bool = False) -> None:
+def resample_concentrations(sweep: Sweep, eta_from_weights: bool = False) -> None:
+    """Draw λ, v, η, ε and α after a blocked sweep over the groups."""
     state, priors, key, tables = sweep.state, sweep.priors, sweep.key, sweep.cluster_tables
     if not math.isinf(state.lam):
         resample_lam(sweep)
@@ -64,7 +60,7 @@ def resample_lam(sweep: Sweep) -> None:
     state.lam = resample_given_lengths(state.lam, sweep.priors.lam, *lengths, n_tables, rng)
 
 
-def resample_v_given_weights(state: State, prior: Concentration, rng: np.random.Generator) -> float:
+def resample_v_given_weights(state: State, prior: Concentration, rng: Rng) -> float:
     """Draw v given ε, with the tables q_km of clusters integrated out.
 
         p(v | O, ε)  ∝  p(v) Π_k Γ(v) / Γ(v + O_k) Π_m Γ(vε_m + O_km) / Γ(vε_m)
@@ -86,22 +82,15 @@ def resample_given_base(
     count: CountArray,
     totals: Int64s,
     log_bounds: tuple[float, float],
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> float:
     """Draw c given counts n_k from Dirichlet-multinomial distributions with shapes c b.
 
         p(c | n, b)  ∝  p(c) Π_k Γ(c) / Γ(c + Σ_m n_km) Π_m Γ(c b_m + n_km) / Γ(c b_m)
 
-    A slice sampler on log c, whose first interval is ``log_bounds``.
-
-    Parameters
-    ----------
-    prior : Gamma, optional
-        By default log c is uniform.
-    base, count : (n_entries,)
-        b_m and n_km of the positive counts.
-    totals : int64 (n_distributions,)
-        Σ_m n_km.
+    A slice sampler on log c, whose first interval is ``log_bounds``. By default log c is uniform.
+    ``base`` and ``count`` (n_entries,) are b_m and n_km of the positive counts, and ``totals``
+    (n_distributions,) are Σ_m n_km.
     """
     lengths, multiplicity = np.unique(totals[totals > 0], return_counts=True)
 
@@ -117,11 +106,7 @@ def resample_given_base(
 
 
 def resample_root(
-    state: State,
-    tables_of_topic: NDArray[np.int64],
-    priors: Priors,
-    key: Key,
-    eta_from_weights: bool = False,
+    state: State, tables_of_topic: Int64s, priors: Priors, key: Key, eta_from_weights: bool = False
 ) -> None:
     """Draw η, with ε integrated out or given the current ε, then ε ~ Dir(tables, η)."""
     active = state.counts.tokens_in_topic > 0
@@ -139,26 +124,15 @@ def resample_root(
 
 
 def resample_concentration(
-    current: float,
-    prior: Concentration,
-    customers: ArrayLike,
-    tables: ArrayLike,
-    rng: np.random.Generator,
+    current: float, prior: Concentration, customers: ArrayLike, tables: ArrayLike, rng: Rng
 ) -> float:
     """Draw a concentration c from restaurants with N customers at T tables each.
 
         b ~ Beta(c + 1, N),  s ~ Bernoulli(N / (N + c)),
         c ~ Gamma(shape + Σ(T − s), rate − Σ log b)
 
+    The tables were drawn with ``current``. A prior that is a number is returned unchanged.
     Restaurants without customers are ignored; if all are empty the draw is from the prior.
-
-    Parameters
-    ----------
-    current : float
-        The value that the tables were drawn with.
-    prior : float or Gamma
-        A number is a fixed concentration and is returned unchanged.
-    customers, tables : array of int (n_restaurants,)
     """
     if not isinstance(prior, Gamma):
         return float(prior)
@@ -177,10 +151,10 @@ def resample_concentration(
 def resample_given_lengths(
     current: float,
     prior: Concentration,
-    lengths: NDArray[np.int64],
-    multiplicity: NDArray[np.int64],
+    lengths: Int64s,
+    multiplicity: Int64s,
     n_tables: int,
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> float:
     """Draw the common concentration of many restaurants, given their total number of tables.
 
@@ -190,14 +164,8 @@ def resample_given_lengths(
     number of distinct lengths only. The sampler is a slice sampler on log c (Neal 2003) with
     stepping out and shrinkage; a step is about as wide as the density.
 
-    Parameters
-    ----------
-    prior : float or Gamma
-        A number is a fixed concentration and is returned unchanged.
-    lengths, multiplicity : int64 (n,)
-        Distinct numbers of customers, and the number of restaurants that have each.
-    n_tables : int
-        T, over all restaurants.
+    ``lengths`` are the distinct numbers of customers, ``multiplicity`` the number of restaurants
+    that have each, and ``n_tables`` is T. A prior that is a number is returned unchanged.
     """
     if not isinstance(prior, Gamma):
         return float(prior)
@@ -222,12 +190,7 @@ def resample_given_lengths(
 
 
 def shrink_slice(
-    log_density: Callable[[float], float],
-    level: float,
-    x: float,
-    low: float,
-    high: float,
-    rng: np.random.Generator,
+    log_density: Callable[[float], float], level: float, x: float, low: float, high: float, rng: Rng
 ) -> float:
     """Draw a point of ``low`` to ``high`` whose log-density is at least ``level``.
 
@@ -244,14 +207,14 @@ def shrink_slice(
     raise FloatingPointError("no candidate for a concentration was accepted")
 
 
-def positive_gamma(shape: float, rate: float, rng: np.random.Generator) -> float:
+def positive_gamma(shape: float, rate: float, rng: Rng) -> float:
     """Draw from Gamma(shape, rate), in logs so that a small shape does not underflow to 0."""
     log_value = math.log(rng.gamma(shape + 1.0)) + math.log(1.0 - rng.random()) / shape
     return math.exp(min(max(log_value - math.log(rate), -MAX_LOG), MAX_LOG))
 
 
 def resample_eta_given_weights(
-    prior: Concentration, n_topics: int, log_unused_weight: float, rng: np.random.Generator
+    prior: Concentration, n_topics: int, log_unused_weight: float, rng: Rng
 ) -> float:
     """Draw η given ε: Gamma(shape + M, rate − log ε_new)."""
     if not isinstance(prior, Gamma):
@@ -259,9 +222,7 @@ def resample_eta_given_weights(
     return positive_gamma(prior.shape + n_topics, prior.rate - log_unused_weight, rng)
 
 
-def draw_dp_weights(
-    counts: NDArray[np.int64], c: float, rng: np.random.Generator
-) -> tuple[NDArray[np.float64], float]:
+def draw_dp_weights(counts: Int64s, c: float, rng: Rng) -> tuple[Floats, float]:
     """Draw weights ~ Dir(n_1, ..., n_K, c); return the first K, and the logarithm of the last."""
     gammas = rng.gamma(counts.astype(np.float64))
     if not gammas.size:

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from mcsquared.arrays import CountArray, Floats, Int64s
+from mcsquared.arrays import CountArray, Floats, Int64s, Rng
 from mcsquared.families.dirichlet import Dirichlet
 from mcsquared.gamma import Gamma
 from mcsquared.kernels.cpu.categories import draw_category_tables
@@ -47,9 +47,7 @@ def resample_context_priors(sweep: Sweep) -> None:
     state.category_shapes = shapes
 
 
-def draw_concentration(
-    family: Dirichlet, shapes: Floats, counts: CountArray, rng: np.random.Generator
-) -> Floats:
+def draw_concentration(family: Dirichlet, shapes: Floats, counts: CountArray, rng: Rng) -> Floats:
     """Draw g of one context given b, with tables integrated out; return g b.
 
     ``shapes`` is the current g b (categories,), and ``counts`` is (categories, clusters).
@@ -63,7 +61,7 @@ def draw_concentration(
     return shapes * (resample_given_base(g, prior, base, count, totals, bounds, rng) / g)
 
 
-def draw_base_measure(shapes: Floats, tables: Int64s, rng: np.random.Generator) -> Floats:
+def draw_base_measure(shapes: Floats, tables: Int64s, rng: Rng) -> Floats:
     """Draw b of one context given the tables (categories,); return g b, where g is given."""
     variates = rng.standard_gamma(1.0 + tables)
     return float(shapes.sum()) * (variates / variates.sum())

@@ -6,8 +6,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcsquared.arrays import Float32s, Floats
 from mcsquared.kernels.cpu.categories import draw_category_variates
 from mcsquared.kernels.cpu.contexts import Background, sum_exponentials
 from mcsquared.kernels.cpu.gammas import ROWS_PER_PASS, draw_gamma_rows
@@ -26,7 +26,7 @@ def draw_contexts(sweep: Sweep) -> ContextDraw:
     return ContextDraw(natural, draw_log_categories(sweep), python, draw_background(sweep))
 
 
-def draw_dense(sweep: Sweep) -> tuple[NDArray[np.float64], list[Any]]:
+def draw_dense(sweep: Sweep) -> tuple[Floats, list[Any]]:
     """Draw φ_k of all contexts except bags: ``natural`` and ``python`` of `ContextDraw`."""
     observations, rng = sweep.observations, sweep.key.generator(Step.CONTEXTS)
     statistics = sweep.state.counts.context_statistics
@@ -62,7 +62,7 @@ def draw_background(sweep: Sweep) -> Background:
     return background
 
 
-def draw_log_categories(sweep: Sweep) -> NDArray[np.float32]:
+def draw_log_categories(sweep: Sweep) -> Float32s:
     """Draw the log-probabilities of the categories of all bags: (categories, cluster slots).
 
     The bags share one step: the random numbers of each follow those of the previous one, starting

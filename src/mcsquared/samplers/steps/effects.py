@@ -12,9 +12,8 @@ R ~ NegBin(T, W) further tables, all of them from missing sources, restore the D
 from itertools import pairwise, product
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mcsquared.arrays import Floats
+from mcsquared.arrays import Floats, Int64s, Rng
 from mcsquared.kernels.cpu.contexts import sum_exponentials
 from mcsquared.kernels.cpu.gammas import ROWS_PER_PASS, draw_gamma_rows
 from mcsquared.kernels.cpu.lanes import N_LANES
@@ -126,9 +125,7 @@ def resample_effects(sweep: Sweep) -> None:
     effects.weights = rng.dirichlet(1.0 + np.array(totals) + added)
 
 
-def draw_missing_tables(
-    weights: Floats, tables_by_pattern: NDArray[np.int64], rng: np.random.Generator
-) -> NDArray[np.int64]:
+def draw_missing_tables(weights: Floats, tables_by_pattern: Int64s, rng: Rng) -> Int64s:
     """Draw the tables that missing sources would have had: int64 (n_effects + 1,)."""
     added = np.zeros(len(weights), np.int64)
     for pattern in np.flatnonzero(tables_by_pattern):

@@ -5,10 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from mcsquared.arrays import CountArray
+from mcsquared.arrays import CountArray, Floats
 from mcsquared.kernels.rng import Step
 from mcsquared.samplers.content.python_families import is_integrated
 from mcsquared.samplers.steps.contexts import draw_contexts
@@ -68,7 +65,7 @@ def begin_word_content(
     return finish
 
 
-def draw_parameters(sweep: Sweep) -> NDArray[np.float64] | None:
+def draw_parameters(sweep: Sweep) -> Floats | None:
     """Draw the parameters of every topic slot; None if they are integrated out."""
     if is_integrated(sweep.observations.python_content):
         return None

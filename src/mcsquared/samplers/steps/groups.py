@@ -3,9 +3,8 @@
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mcsquared.arrays import CountArray, Int64s
+from mcsquared.arrays import Bools, CountArray, Int64s
 from mcsquared.kernels.cpu.cells import blocks_per_pass, draw_cells
 from mcsquared.observations import MAX_TOKENS
 from mcsquared.samplers.threads import ThreadPool, add_in_order
@@ -98,7 +97,7 @@ def draw_topics_of_cells(
     return sum(others, start=first)
 
 
-def clear_closed_slots(topics: CountArray, words: CountArray, is_open: NDArray[np.bool_]) -> None:
+def clear_closed_slots(topics: CountArray, words: CountArray, is_open: Bools) -> None:
     """Move tokens that rounding put into slots without weight to a neighbouring open slot.
 
     This is very rare, see `mcsquared.kernels.cpu.cells`, but bounds on the number of topics must

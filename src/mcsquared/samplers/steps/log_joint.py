@@ -22,10 +22,9 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaln, gammaln
 
-from mcsquared.arrays import CountArray, Floats
+from mcsquared.arrays import Bools, CountArray, Floats, Int64s
 from mcsquared.kernels.cpu.counts import (
     log_joint_of_words,
     log_rising_factorials,
@@ -76,7 +75,7 @@ def record_varying_log_joint(sweep: Sweep) -> None:
     state.log_joint = sum(terms, sweep.log_density())
 
 
-def _log_effects(sweep: Sweep, active: NDArray[np.bool_], weights: Floats) -> float:
+def _log_effects(sweep: Sweep, active: Bools, weights: Floats) -> float:
     """Return the log-density of the topic weights of all values of effects; ``weights`` is ε."""
     effects, drawn, total = sweep.state.effects, sweep.globals.effects, 0.0
     if effects is None or drawn is None:
@@ -186,10 +185,7 @@ def _log_topics(state: State, counts: Counts, occupied: np.ndarray) -> float:
 
 
 def begin_log_density_on_host(
-    state: State,
-    observations: Observations,
-    priors: Priors,
-    threads: ThreadPool = SINGLE_THREAD,
+    state: State, observations: Observations, priors: Priors, threads: ThreadPool = SINGLE_THREAD
 ) -> Callable[[], float]:
     """Start computing the log-density of content given topics and of bags given clusters.
 
@@ -226,7 +222,7 @@ def log_bags(state: State, observations: Observations) -> float:
     return total
 
 
-def log_density_of_totals(prior: Floats, totals: NDArray[np.int64]) -> float:
+def log_density_of_totals(prior: Floats, totals: Int64s) -> float:
     """Return Σ ln Γ(c size) − ln Γ(c size + n), the terms that depend on the totals n alone."""
     concentration, size = prior
     multiplicity = np.ones(len(totals), np.int64)
@@ -236,8 +232,8 @@ def log_density_of_totals(prior: Floats, totals: NDArray[np.int64]) -> float:
 def _begin_log_counts(
     counts: CountArray,
     prior: Floats,
-    totals: NDArray[np.int64],
-    bounds: NDArray[np.int64],
+    totals: Int64s,
+    bounds: Int64s,
     threads: ThreadPool = SINGLE_THREAD,
 ) -> Callable[[], float]:
     """Start computing the log-density of counts, their Dir(c, ..., c) probabilities integrated out.

@@ -7,10 +7,9 @@ contexts, which are small and drawn in one thread.
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from mcsquared.arrays import CountArray, Float32s
+from mcsquared.arrays import CountArray, Float32s, Floats
 from mcsquared.kernels.cpu.gammas import add_columns, draw_gamma_rows, log_gamma_of_cell
 from mcsquared.kernels.cpu.lanes import aligned
 from mcsquared.kernels.rng import Step
@@ -23,7 +22,7 @@ SMALL_SUM = 1e-10  # topics whose variates sum to less are drawn in logs
 
 def begin_psi(
     words: CountArray, beta: float, key: Key, threads: ThreadPool
-) -> Callable[[], tuple[Float32s, NDArray[np.float64]]]:
+) -> Callable[[], tuple[Float32s, Floats]]:
     """Start drawing ψ ~ Dir(β + n_m) for every topic slot; return a function that finishes it.
 
     That function returns ψ as variates (n_words, topic slots) with the sum of each topic to divide
@@ -40,7 +39,7 @@ def begin_psi(
 
     finish_drawing = threads.begin(len(bounds) - 1, draw, work=13.0 * words.size)
 
-    def finish() -> tuple[Float32s, NDArray[np.float64]]:
+    def finish() -> tuple[Float32s, Floats]:
         finish_drawing()
         sums = add_in_order(sums_of_chunk)
         draw_small_topics(words, beta, key, variates, sums)
@@ -49,7 +48,7 @@ def begin_psi(
     return finish
 
 
-def scale_psi(variates: Float32s, sums: NDArray[np.float64], threads: ThreadPool) -> Float32s:
+def scale_psi(variates: Float32s, sums: Floats, threads: ThreadPool) -> Float32s:
     """Return ψ times n_words, scaled in place: most entries are near 1, far from underflow."""
     bounds = row_chunks(len(variates))
     scale = (len(variates) / sums).astype(np.float32)
@@ -62,7 +61,7 @@ def scale_psi(variates: Float32s, sums: NDArray[np.float64], threads: ThreadPool
 
 
 def draw_small_topics(
-    words: CountArray, beta: float, key: Key, variates: Float32s, sums: NDArray[np.float64]
+    words: CountArray, beta: float, key: Key, variates: Float32s, sums: Floats
 ) -> None:
     """Redraw topics whose variates underflow, in logs and from the same random numbers."""
     for m in np.flatnonzero(sums < SMALL_SUM):

@@ -1,9 +1,8 @@
 """Numbers of tables of clusters: q_km ~ CRT(O_km, v ε_m)."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mcsquared.arrays import CountArray
+from mcsquared.arrays import CountArray, Floats
 from mcsquared.kernels.cpu.counts import draw_table_counts
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
 from mcsquared.samplers.types import Key, Sweep
@@ -25,7 +24,7 @@ def draw_collapsed_tables(sweep: Sweep) -> None:
 
 def draw_tables(
     customers: CountArray,
-    concentration: NDArray[np.float64],
+    concentration: Floats,
     key: Key,
     threads: ThreadPool = SINGLE_THREAD,
     first_row: int = 0,

@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import betaln
 
-from mcsquared.arrays import Floats, Int64s
+from mcsquared.arrays import Floats, Int64s, Rng
 from mcsquared.kernels.cpu.topic_moves import FIXED_POINT
 from mcsquared.samplers.content.topic_tokens import (
     Refinement,
@@ -129,7 +129,7 @@ def root_tables(prior: Floats, tables: Floats) -> Floats:
     return np.maximum(root, 0.5)
 
 
-def draw_shares_of_words(statistics: Floats, rng: np.random.Generator) -> Floats:
+def draw_shares_of_words(statistics: Floats, rng: Rng) -> Floats:
     """Draw the share of the second topic in the tokens of every word of a topic: (n_words,)."""
     share, used = np.zeros(len(statistics)), np.flatnonzero(statistics)
     share[used] = rng.beta(WORD_URN, WORD_URN, len(used))
@@ -166,9 +166,7 @@ def _prior_of_parts(sweep: Sweep, log_weight: float, log_root: Floats) -> Floats
     return np.maximum(sweep.state.v * np.exp(log_weight + log_root), SMALLEST)[:, None]
 
 
-def draw_division(
-    sweep: Sweep, topic: Topic, launch: TopicLaunch, rng: np.random.Generator
-) -> TopicDivision:
+def draw_division(sweep: Sweep, topic: Topic, launch: TopicLaunch, rng: Rng) -> TopicDivision:
     """Draw u and r_k; no token is divided yet."""
     log_root = _draw_log_beta(launch.root, rng)
     prior = _prior_of_parts(sweep, topic.log_weight, log_root)
@@ -218,7 +216,7 @@ def log_ratio_of_weights(
     return float(of_parts.sum()) + of_root
 
 
-def _draw_log_beta(shapes: Floats, rng: np.random.Generator) -> Floats:
+def _draw_log_beta(shapes: Floats, rng: Rng) -> Floats:
     """Draw from Beta distributions; return log r and log(1 − r) in the two rows."""
     log_gammas = np.log(rng.gamma(shapes + 1.0)) + np.log1p(-rng.random(shapes.shape)) / shapes
     return log_gammas - np.logaddexp(log_gammas[0], log_gammas[1])

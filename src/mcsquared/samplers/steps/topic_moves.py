@@ -27,9 +27,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mcsquared.arrays import Floats
+from mcsquared.arrays import Floats, Int64s
 from mcsquared.families.numerics import draw_index
 from mcsquared.kernels.cpu.topic_moves import FIXED_POINT, overlap_with_topics
 from mcsquared.kernels.rng import Step
@@ -244,7 +243,7 @@ class TopicMoves:
         found = divide_topic(sweep, topic, launch, division, trial, draws=False)
         return launch, log_ratio_of_tokens(found)
 
-    def chances(self, sizes: NDArray[np.int64], n_topics: int) -> Floats:
+    def chances(self, sizes: Int64s, n_topics: int) -> Floats:
         """Return the probability that a topic of each size is the one to split."""
         return 0.5 * sizes / self.sweep.observations.n_tokens + 0.5 / n_topics
 

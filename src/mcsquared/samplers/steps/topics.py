@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.kernels.cpu.collapsed import (
     TopicState,
     VectorTopics,
@@ -26,7 +26,7 @@ def resample_topics_in_turn(sweep: Sweep) -> None:
     draw_topics_in_turn(sweep, sweep.state.cluster_of_group, sweep.state.v)
 
 
-def draw_topics_in_turn(sweep: Sweep, cluster_of_group: NDArray[np.int32], v: float) -> None:
+def draw_topics_in_turn(sweep: Sweep, cluster_of_group: Int32s, v: float) -> None:
     """Draw l_ji ∝ (c_km + v ε_m) p(w_ji | m) token by token; add slots when they run out.
 
     ``cluster_of_group`` is the row of ``topics_in_cluster`` for each group.
@@ -49,11 +49,7 @@ def draw_topics_in_turn(sweep: Sweep, cluster_of_group: NDArray[np.int32], v: fl
 
 
 def topic_state(
-    state: State,
-    observations: Observations,
-    cluster_of_group: NDArray[np.int32],
-    v: float,
-    max_topics: int,
+    state: State, observations: Observations, cluster_of_group: Int32s, v: float, max_topics: int
 ) -> TopicState:
     """Return the topics of a state in the form that kernels update."""
     return TopicState(
@@ -90,9 +86,7 @@ def _draw_vector_topics(
     return stopped
 
 
-def _draw_python_topics(
-    sweep: Sweep, cluster_of_group: NDArray[np.int32], v: float, max_topics: int
-) -> None:
+def _draw_python_topics(sweep: Sweep, cluster_of_group: Int32s, v: float, max_topics: int) -> None:
     """Draw the topic of every token for a content family without a kernel."""
     state, counts, key = sweep.state, sweep.state.counts, sweep.key
     content = sweep.observations.python_content
@@ -132,9 +126,7 @@ def _remove_token(state: State, k: int, m: int) -> None:
         state.topic_weights[m] = 0.0
 
 
-def _candidates(
-    state: State, k: int, v: float, max_topics: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _candidates(state: State, k: int, v: float, max_topics: int) -> tuple[Int64s, Floats]:
     """Return the occupied topics, plus an empty one if the bound allows, and their log prior."""
     counts = state.counts
     active = np.flatnonzero(counts.tokens_in_topic > 0)

@@ -7,8 +7,8 @@ ones. The same holds for clusters.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcsquared.arrays import Bools, Float32s, Floats, Int64s, Rng
 from mcsquared.kernels.cpu.gammas import draw_log_shares
 from mcsquared.kernels.rng import Step
 from mcsquared.samplers.steps.concentrations import draw_dp_weights
@@ -24,7 +24,7 @@ def draw_weights(sweep: Sweep) -> Weights:
     return Weights(topics, draw_log_cluster_weights(sweep), draw_shares(sweep, topics))
 
 
-def topic_weights_with_tail(sweep: Sweep) -> NDArray[np.float64]:
+def topic_weights_with_tail(sweep: Sweep) -> Floats:
     """Return ε of all slots, with ε_new divided among the empty ones."""
     state = sweep.state
     weights = state.topic_weights.copy()
@@ -34,7 +34,7 @@ def topic_weights_with_tail(sweep: Sweep) -> NDArray[np.float64]:
     return weights
 
 
-def draw_log_cluster_weights(sweep: Sweep) -> NDArray[np.float64]:
+def draw_log_cluster_weights(sweep: Sweep) -> Floats:
     """Draw the log of π ~ Dir(n_1, ..., n_K, α), its last part divided among the empty slots.
 
     With levels above groups, n_k is the number of draws from π: see `mcsquared.state.State`.
@@ -45,12 +45,8 @@ def draw_log_cluster_weights(sweep: Sweep) -> NDArray[np.float64]:
 
 
 def draw_log_root(
-    counts: NDArray[np.int64],
-    concentration: float,
-    bound: int | None,
-    rng: np.random.Generator,
-    tail_rng: np.random.Generator,
-) -> NDArray[np.float64]:
+    counts: Int64s, concentration: float, bound: int | None, rng: Rng, tail_rng: Rng
+) -> Floats:
     """Draw the log of weights ~ Dir(counts, c), with the last part divided among empty slots."""
     occupied = counts > 0
     log_weights = np.full(len(counts), -np.inf)
@@ -63,7 +59,7 @@ def draw_log_root(
     return log_weights
 
 
-def usable_slots(occupied: NDArray[np.bool_], bound: int | None) -> NDArray[np.int64]:
+def usable_slots(occupied: Bools, bound: int | None) -> Int64s:
     """Return the empty slots that may be used without exceeding the bound."""
     empty = np.flatnonzero(~occupied)
     if bound is None:
@@ -71,7 +67,7 @@ def usable_slots(occupied: NDArray[np.bool_], bound: int | None) -> NDArray[np.i
     return empty[: max(bound - int(occupied.sum()), 0)]
 
 
-def log_sticks(n: int, concentration: float, rng: np.random.Generator) -> NDArray[np.float64]:
+def log_sticks(n: int, concentration: float, rng: Rng) -> Floats:
     """Return the logs of n stick-breaking weights; the last one takes all that is left."""
     if n == 0:
         return np.zeros(0)
@@ -83,9 +79,7 @@ def log_sticks(n: int, concentration: float, rng: np.random.Generator) -> NDArra
     return log_taken + log_rest
 
 
-def draw_shares(
-    sweep: Sweep, topics: NDArray[np.float64], key: Key | None = None
-) -> NDArray[np.float64]:
+def draw_shares(sweep: Sweep, topics: Floats, key: Key | None = None) -> Floats:
     """Draw the log of τ_k ~ Dir(v ε + O_k) for every cluster slot; ``topics`` is ε."""
     tables, prior = np.ascontiguousarray(sweep.state.tables), sweep.state.v * topics
     log_shares, step = np.empty(tables.shape), int(Step.TOPIC_SHARES)
@@ -97,12 +91,12 @@ def draw_shares(
     return log_shares
 
 
-def as_float32(values: NDArray[np.float64]) -> NDArray[np.float32]:
+def as_float32(values: Floats) -> Float32s:
     """Return the values as float32, with 0 for those below `SMALLEST_SHARE`."""
     return np.where(values < SMALLEST_SHARE, 0.0, values).astype(np.float32)
 
 
-def scale_shares(weights: Weights, sums: NDArray[np.float64]) -> NDArray[np.float32]:
+def scale_shares(weights: Weights, sums: Floats) -> Float32s:
     """Return τ_km divided by ``sums[m]``, the sum of the gamma variates that are ∝ ψ_m."""
     shares = as_float32(np.exp(weights.log_shares))
     shares /= sums.astype(np.float32)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, gammaln
 
-from mcsquared.arrays import Floats
+from mcsquared.arrays import Bools, Floats, Int32s, Int64s, Rng
 from mcsquared.kernels.rng import Step
 from mcsquared.samplers.steps.topic_division import SMALLEST, root_tables
 from mcsquared.samplers.types import Sweep
@@ -37,7 +37,7 @@ def move_topics_by_word(sweep: Sweep) -> None:
         (_try_split if rng.random() < 0.5 else _try_merge)(sweep, cluster, rng)
 
 
-def _try_split(sweep: Sweep, cluster: NDArray[np.int32], rng: np.random.Generator) -> None:
+def _try_split(sweep: Sweep, cluster: Int32s, rng: Rng) -> None:
     state, bound = sweep.state, sweep.bounds.topics
     sizes = state.counts.tokens_in_topic
     topics, empty = np.flatnonzero(sizes), np.flatnonzero(sizes == 0)
@@ -60,7 +60,7 @@ def _try_split(sweep: Sweep, cluster: NDArray[np.int32], rng: np.random.Generato
         _save(sweep, [m, int(empty[0])], tokens[in_b], int(empty[0]), *sides, weights)
 
 
-def _try_merge(sweep: Sweep, cluster: NDArray[np.int32], rng: np.random.Generator) -> None:
+def _try_merge(sweep: Sweep, cluster: Int32s, rng: Rng) -> None:
     state = sweep.state
     topics = np.flatnonzero(state.counts.tokens_in_topic)
     if len(topics) < 2:
@@ -83,11 +83,8 @@ def _in_first(sides: NDArray[Any]) -> NDArray[Any]:
 
 
 def _count_sides(
-    sweep: Sweep,
-    cluster: NDArray[np.int32],
-    tokens: NDArray[np.int64],
-    in_b: NDArray[np.bool_],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    sweep: Sweep, cluster: Int32s, tokens: Int64s, in_b: Bools
+) -> tuple[Int64s, Int64s]:
     """Return the tokens of both sides by word, (2, n_words), and by cluster, (2, cluster slots)."""
     n_words, n_slots = sweep.observations.n_words, len(sweep.state.counts.groups_in_cluster)
     word, of_group = sweep.observations.word[tokens], cluster[tokens]
@@ -96,18 +93,14 @@ def _count_sides(
     return words, clusters
 
 
-def _shapes(v_weight: float, clusters: NDArray[np.int64]) -> Floats:
+def _shapes(v_weight: float, clusters: Int64s) -> Floats:
     """Return the shapes of the proposal of u given the tokens of both sides by cluster."""
     sizes = clusters.sum(axis=1)
     return root_tables(v_weight * (sizes + 1.0) / (sizes.sum() + 2.0), clusters.astype(np.float64))
 
 
 def _log_ratio(
-    sweep: Sweep,
-    words: NDArray[np.int64],
-    clusters: NDArray[np.int64],
-    weights: Floats,
-    shapes: Floats,
+    sweep: Sweep, words: Int64s, clusters: Int64s, weights: Floats, shapes: Floats
 ) -> float:
     """Return log R; ``weights`` are ε_a and ε_b, ``shapes`` those of the proposal of u."""
     state, beta = sweep.state, sweep.priors.beta
@@ -128,10 +121,10 @@ def _log_ratio(
 def _save(
     sweep: Sweep,
     pair: list[int],
-    moved: NDArray[np.int64],
+    moved: Int64s,
     topic: int,
-    words: NDArray[np.int64],
-    clusters: NDArray[np.int64],
+    words: Int64s,
+    clusters: Int64s,
     weights: Floats,
 ) -> None:
     """Write the labels of the moved tokens, and counts and weights of both topics."""

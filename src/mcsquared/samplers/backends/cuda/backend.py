@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.arrays import Floats, Int32s
 from mcsquared.kernels.cpu.counts import log_rising_factorials
 from mcsquared.kernels.cuda.arrays import (
     N_PARTIAL_SUMS,
@@ -104,14 +105,12 @@ class CudaBackend(Backend):
         if self.corpus.keeps_topics and self.corpus.is_resident:
             self.topics = copy_to_device(self.topics)
 
-    def _load_counts(
-        self, words: NDArray[np.int32], categories: NDArray[np.int32], tables: NDArray[np.int32]
-    ) -> None:
+    def _load_counts(self, words: Int32s, categories: Int32s, tables: Int32s) -> None:
         self.content.load_counts(words)
         self.categories = copy_to_device(self.corpus.pad_categories(categories))
         self._allocate(tables)
 
-    def _allocate(self, tables: NDArray[np.int32]) -> None:
+    def _allocate(self, tables: Int32s) -> None:
         """Allocate the buffers for the slots of ``tables``, and copy these to the GPU."""
         shapes = self.content.host_shapes(tables.shape[1])
         self.buffers = Buffers(self.observations, self.corpus, tables.shape, shapes)
@@ -153,7 +152,7 @@ class CudaBackend(Backend):
         resident: bool = self.corpus.is_resident
         return copy_to_host(self.topics) if resident else self.topics.copy()
 
-    def _host_categories(self) -> NDArray[np.int32]:
+    def _host_categories(self) -> Int32s:
         """Return the counts of categories on the host: (categories, cluster slots)."""
         counts = copy_to_host(self.categories).reshape(-1, self.buffers.n_cluster_slots)
         return counts[self.corpus.row_of_category]
@@ -185,7 +184,7 @@ class CudaBackend(Backend):
             self.categories = resized(self.categories, old[0], new[0])
             self._allocate(state.tables)
 
-    def _draw_shares(self, prior: NDArray[np.float64], key: Key) -> Any:
+    def _draw_shares(self, prior: Floats, key: Key) -> Any:
         """Draw the log of τ_k ~ Dir(v ε + O_k) for every cluster slot; ``prior`` is v ε."""
         buffers, out = self.buffers, self.buffers.device["log_shares"]
         copy_to_device(prior, buffers.prior)  # also used for the cluster tables
@@ -240,7 +239,7 @@ class CudaBackend(Backend):
                 self.content.add_messages(shard, given)
         return {"messages": messages.on_host()}
 
-    def count_by_unit(self, argument: UnitCount) -> NDArray[np.int32]:
+    def count_by_unit(self, argument: UnitCount) -> Int32s:
         """Count groups by parent and cluster, on the host, to which clusters alone are copied."""
         labels = Labels(copy_to_host(self.clusters), np.zeros(0, np.uint16))
         _, found = count_by_unit(self.observations, labels, argument, self.threads)
@@ -351,7 +350,7 @@ class CudaBackend(Backend):
             found["children"] = count_children(self.observations, *given, n_clusters)
         return Sums(**found | self.content.host_sums(all_sums))
 
-    def _context_statistics(self) -> NDArray[np.float64]:
+    def _context_statistics(self) -> Floats:
         """Return the statistics of contexts; those of Python families are summed on the host."""
         dense = self.buffers.host["statistics"] / self.corpus.scales
         if not self.observations.python_contexts:
@@ -363,11 +362,11 @@ class CudaBackend(Backend):
             np.add.at(statistics[:, columns], clusters, context.statistics)
         return statistics
 
-    def log_shares(self, globals_: Globals) -> NDArray[np.float64]:
+    def log_shares(self, globals_: Globals) -> Floats:
         """Return log τ, which was copied with the sums."""
         return self.buffers.host["log_shares"]
 
-    def draw_tables(self, sweep: Sweep) -> NDArray[np.int32]:
+    def draw_tables(self, sweep: Sweep) -> Int32s:
         """Return q_km ~ CRT(O_km, v ε_m), which `sweep_groups` has drawn."""
         return self.buffers.host["cluster_tables"]
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.arrays import Int32s
 from mcsquared.kernels.cuda.arrays import N_PARTIAL_SUMS
 from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host, empty, fill_zeros
 from mcsquared.model.priors import Priors
@@ -134,7 +135,7 @@ class DeviceContent:
     def __init__(self, observations: Observations, priors: Priors, corpus: DeviceCorpus) -> None:
         self.observations, self.priors, self.corpus = observations, priors, corpus
 
-    def load_counts(self, words_in_topic: NDArray[np.int32]) -> None:
+    def load_counts(self, words_in_topic: Int32s) -> None:
         """Copy counts to the GPU."""
 
     def save_counts(self, state: State) -> None:

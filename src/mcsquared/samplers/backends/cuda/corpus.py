@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.arrays import Floats, Int64s
 from mcsquared.corpus.content import blocks_of_rows, row_offsets
 from mcsquared.errors import InputError
 from mcsquared.kernels.cpu.gammas import ROWS_PER_PASS
@@ -38,28 +39,8 @@ class Shard:
 class DeviceCorpus:
     """A corpus on the GPU, in the form that kernels read.
 
-    Parameters
-    ----------
-    groups_vary : bool
-        Whether topics are drawn token by token (λ finite).
-    max_bytes : int, optional
-        GPU memory that the corpus may use; by default most of the free memory.
-
-    Attributes
-    ----------
-    values : float64 (n_tokens, width)
-        Content other than words: coordinates, or the statistics of a Python family.
-    keeps_topics : bool
-        Whether every token has a topic: for words if λ is finite, for vectors always.
-    is_resident : bool
-        Whether all of it stays on the GPU; otherwise shards are copied one after another.
-    n_bytes : int
-        Size of the whole corpus.
-    bag_rows : list of range
-        Rows of each bag in arrays of categories, starting at a multiple of `ROWS_PER_PASS`.
-    row_of_category : int32 (categories of all bags,)
-    scales : float64 (statistics of dense contexts,)
-        Factors by which statistics are multiplied before they are rounded to integers.
+    It may use ``max_bytes`` of the memory of the GPU, by default most of the free memory. If it
+    needs more, it is not ``is_resident``: shards are copied one after another.
     """
 
     def __init__(
@@ -67,12 +48,15 @@ class DeviceCorpus:
     ) -> None:
         self.observations, self.groups_vary = observations, groups_vary
         content = observations.python_content
+        # Content other than words (n_tokens, width): coordinates, or statistics of Python families.
         self.values = observations.values if content is None else content.statistics
+        # Whether every token has a topic: for words if λ is finite, for vectors always.
         self.keeps_topics = groups_vary or not observations.n_words
         self.statistics = statistics_of_groups(observations)
         largest = np.abs(self.statistics).max(axis=0, initial=0.0)
         bound = np.where(largest > 0.0, largest, 1.0) * (observations.n_groups + 1)
-        self.scales = LARGEST_SUM / bound
+        self.scales = LARGEST_SUM / bound  # of statistics, before they are rounded to integers
+        # Rows of each bag in arrays of categories, starting at a multiple of `ROWS_PER_PASS`.
         self.bag_rows, n_rows = [], 0
         for family in observations.bag_families:
             self.bag_rows.append(range(n_rows, n_rows + family.n_stats))
@@ -94,7 +78,7 @@ class DeviceCorpus:
                 yield self._load(first, last)
 
     @cached_property
-    def chunk_bounds(self) -> NDArray[np.int64]:
+    def chunk_bounds(self) -> Int64s:
         """Bounds of the chunks that have groups, int64 (n_chunks + 1,)."""
         return np.unique(self.observations.layout.chunk_start)
 
@@ -191,7 +175,7 @@ class DeviceCorpus:
         elif not self.groups_vary:
             tokens = np.diff(observations.layout.words_of_group.start)
         n_bytes = per_group + 8 * bags + per_token * tokens
-        self.n_bytes = int(n_bytes.sum())
+        self.n_bytes = int(n_bytes.sum())  # of the whole corpus
         if self.n_bytes <= free:
             return [0, observations.n_groups]
         shard_bytes = int(SHARD_SHARE * free)
@@ -203,12 +187,12 @@ class DeviceCorpus:
         return [0, *(last for _, last in blocks_of_rows(row_offsets(n_bytes), shard_bytes))]
 
 
-def longest_first(start: NDArray[np.int64]) -> NDArray[np.int64]:
+def longest_first(start: Int64s) -> Int64s:
     """Return the order of descending length, so that the last warps to finish are short."""
     return np.argsort(-np.diff(start), kind="stable").astype(np.int64)
 
 
-def statistics_of_groups(observations: Observations) -> NDArray[np.float64]:
+def statistics_of_groups(observations: Observations) -> Floats:
     """Return T(x_j) of all dense contexts, 0 where one is missing: (n_groups, statistics)."""
     dense = observations.dense
     statistics = np.zeros((observations.n_groups, int(dense.stat_start[-1])))

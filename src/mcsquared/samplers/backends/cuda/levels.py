@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcsquared.arrays import Int32s, Int64s
 from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host
 from mcsquared.observations import Observations
 from mcsquared.samplers.backends.cuda.buffers import Buffers
@@ -23,7 +23,7 @@ class OtherScores:
 
     def __init__(self, observations: Observations, buffers: Buffers, globals_: Globals) -> None:
         self._buffers = buffers
-        self._rows: NDArray[np.int32] | None = None
+        self._rows: Int32s | None = None
         parents = globals_.parent_weights
         if parents is not None and not observations.python_contexts:
             self._rows = parents.row_of_unit[observations.parent_of_group]
@@ -53,6 +53,6 @@ class DeviceMessages:
         """Return the last arguments of the kernels that add the messages of a shard."""
         return shard.arrays.parent, self._rows, self._log_rows, self._messages
 
-    def on_host(self) -> NDArray[np.int64]:
+    def on_host(self) -> Int64s:
         """Return the messages: (n_units, type slots)."""
         return copy_to_host(self._messages)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcsquared.arrays import Int32s
 from mcsquared.kernels.cpu.counts import log_rising_factorials
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cuda.arrays import (
@@ -48,7 +49,7 @@ class DeviceWords(DeviceContent):
             self.word_order = copy_to_device(longest_first(word_start))
             self.word_start = copy_to_device(word_start)
 
-    def load_counts(self, words_in_topic: NDArray[np.int32]) -> None:
+    def load_counts(self, words_in_topic: Int32s) -> None:
         """Copy counts to the GPU."""
         self.words = copy_to_device(words_in_topic.reshape(-1))
 
