@@ -23,14 +23,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from mcsquared.arrays import Floats, Int64s, Rng
-from mcsquared.baselines.hdp import (
-    CHAIN,
-    DirichletProcessModel,
-    HDPDraw,
-    initial_topics,
-    occupied_slots,
-    topics_of_state,
-)
+from mcsquared.baselines import hdp
 from mcsquared.baselines.topic_model import Rows, rows_by_value
 from mcsquared.checks import check_positive
 from mcsquared.corpus import Column, Corpus, Vectors
@@ -62,7 +55,7 @@ N_INITIAL_COMPONENT_SLOTS = 8  # per topic
 
 
 @dataclass(eq=False, repr=False)
-class NPTOT(DirichletProcessModel):
+class NPTOT(hdp.DirichletProcessModel):
     """Topics over time: `HDP` in which each topic also has a distribution over time.
 
     Parameters
@@ -237,7 +230,7 @@ def time_family(family: Any, width: float, column: Column, n_tokens: int) -> Gau
 
 
 @dataclass(frozen=True, eq=False)
-class NPTOTDraw(HDPDraw):
+class NPTOTDraw(hdp.HDPDraw):
     """Topics of one stored draw with their components over time.
 
     Components of topic ``m`` are ``component_start[m]:component_start[m + 1]``.
@@ -305,7 +298,7 @@ class NPTOTChain:
     ) -> None:
         self._observations, self._priors, self._seed = observations, priors, seed
         self._alpha_prior, self.max_topics = alpha, max_topics
-        topics, rng = initial_topics(observations, priors, seed, init, max_topics)
+        topics, rng = hdp.initial_topics(observations, priors, seed, init, max_topics)
         groups = np.arange(observations.n_groups)
         self.state = state_from_assignments(observations, priors, groups, topics, rng)
         timed = np.repeat(~np.isnan(time), np.diff(observations.group_start))
@@ -324,7 +317,7 @@ class NPTOTChain:
         """Draw topics and components of all tokens sequentially, then tables, v, η, ε and α."""
         state, priors = self.state, self._priors
         state.sweep += 1
-        key = Key(self._seed, CHAIN, state.sweep)
+        key = Key(self._seed, hdp.CHAIN, state.sweep)
         self._sweep_tokens(key)
         tokens = np.diff(self._observations.group_start)
         topics_in_group = state.counts.topics_in_cluster[: len(tokens)]
@@ -392,10 +385,10 @@ class NPTOTChain:
 
     def draw(self) -> NPTOTDraw:
         """Return the topics of the current state."""
-        components = self.times.statistics[occupied_slots(self.state)]
+        components = self.times.statistics[hdp.occupied_slots(self.state)]
         occupied = components[:, :, 0] > 0
         return NPTOTDraw(
-            **topics_of_state(self.state, self._observations),
+            **hdp.topics_of_state(self.state, self._observations),
             v=self.state.v,
             component_start=np.concatenate([[0], np.cumsum(occupied.sum(axis=1))]),
             component_statistics=components[occupied],

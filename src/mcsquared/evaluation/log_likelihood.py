@@ -17,11 +17,7 @@ from mcsquared.corpus import Corpus, Words
 from mcsquared.errors import InputError
 from mcsquared.families.numerics import as_dense
 from mcsquared.posterior import ParameterDraw, Posterior
-from mcsquared.prediction.fold_in import (
-    ITERATIONS,
-    Iterations,
-    estimate_log_probability,
-)
+from mcsquared.prediction.fold_in import ITERATIONS, Iterations, estimate_log_probability
 from mcsquared.prediction.groups import mean_topics, with_mean_content
 from mcsquared.prediction.likelihood import (
     log_context_given_cluster,
@@ -30,12 +26,7 @@ from mcsquared.prediction.likelihood import (
     row_blocks,
     token_batches,
 )
-from mcsquared.prediction.parameters import (
-    ModelParameters,
-    Stream,
-    groups_in_cluster,
-    stream,
-)
+from mcsquared.prediction.parameters import ModelParameters, Stream, groups_in_cluster, stream
 from mcsquared.prediction.variational import mean_likelihoods, shares_of_similar_topics
 
 Draws = Iterable[tuple[ModelParameters, Floats]]

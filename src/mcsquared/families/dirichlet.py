@@ -16,11 +16,7 @@ from scipy.special import gammaln, logsumexp
 from mcsquared.arrays import Floats, Int32s, Integers, Rng
 from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily, checked_labels
-from mcsquared.families.checks import (
-    concentration_of_categories,
-    filled_field,
-    positive_integer,
-)
+from mcsquared.families.checks import concentration_of_categories, filled_field, positive_integer
 from mcsquared.families.numerics import (
     as_dense,
     indicator_matrix,

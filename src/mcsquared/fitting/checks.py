@@ -18,13 +18,7 @@ from mcsquared.errors import InputError
 from mcsquared.observations import Observations
 from mcsquared.samplers.content.python_families import integrated_families
 from mcsquared.samplers.init.starts import check_init
-from mcsquared.schedule import (
-    BURN_IN,
-    MAX_SWEEPS,
-    THIN,
-    Schedule,
-    StagedSchedule,
-)
+from mcsquared.schedule import BURN_IN, MAX_SWEEPS, THIN, Schedule, StagedSchedule
 
 SAMPLER_NAMES = ("auto", "collapsed", "blocked")
 DEVICES = ("cpu", "cuda")

@@ -23,18 +23,7 @@ from mcsquared.corpus import Corpus, Words
 from mcsquared.corpus.disk import SampledCorpus
 from mcsquared.errors import InputError
 from mcsquared.evaluation.stacking import stack_chains
-from mcsquared.fitting.checks import (
-    check_blocked_on_cpu,
-    check_levels,
-    check_memory,
-    physical_memory,
-)
-from mcsquared.fitting.disk import (
-    disk_backend,
-    drop_unsampled_clusters,
-    labels_of_all,
-    labels_on_disk,
-)
+from mcsquared.fitting import checks, disk
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations, observe
 from mcsquared.observations.disk import DiskObservations
@@ -115,7 +104,7 @@ class Fit(RunSettings):
         del observations, make_backend, runner  # as large as the corpus, and no longer needed
         if not isinstance(corpus, SampledCorpus):
             return FitResult(self._posterior(corpus, runs, notes), states, stopped)
-        sampled = [drop_unsampled_clusters(run) for run in runs]
+        sampled = [disk.drop_unsampled_clusters(run) for run in runs]
         posterior = self._posterior(corpus, sampled, notes)
         n_groups = corpus.source.n_groups
         if corpus.n_groups < n_groups:
@@ -125,7 +114,7 @@ class Fit(RunSettings):
                 f"of {corpus.n_groups:,}"
             )
             posterior.notes.insert(len(corpus.notes), note)  # convergence stays last
-        return FitResult(posterior, states, stopped, labels_of_all(corpus, runs, posterior))
+        return FitResult(posterior, states, stopped, disk.labels_of_all(corpus, runs, posterior))
 
     def _stop_reason(self, runner: Runner, runs: list[ChainRun]) -> StopReason | None:
         """Return why the run ended early; raise an error if it has no draw to return."""
@@ -177,12 +166,12 @@ class Fit(RunSettings):
 
     def _observe(self, corpus: Corpus) -> Observations:
         if corpus.source is None:
-            check_memory(corpus.n_tokens, physical_memory())
+            checks.check_memory(corpus.n_tokens, checks.physical_memory())
         else:
             device = "cpu" if self.backend else self.device  # the workers have their own devices
-            check_blocked_on_cpu("a corpus larger than memory", self.sampler, device)
+            checks.check_blocked_on_cpu("a corpus larger than memory", self.sampler, device)
         observations = observe(corpus, self.priors)
-        check_levels(observations, self.sampler)
+        checks.check_levels(observations, self.sampler)
         return observations
 
     def _make_backend(self, observations: Observations) -> Callable[[ThreadPool], Backend] | None:
@@ -190,7 +179,7 @@ class Fit(RunSettings):
         if self.backend is not None:
             return self.backend(observations, self.priors)
         if isinstance(observations, DiskObservations):
-            return disk_backend(observations, self.priors)
+            return disk.disk_backend(observations, self.priors)
         if self.device == "cpu":
             return None
         return cuda_backend(observations, self.priors)
@@ -302,7 +291,7 @@ class EarlierFit:
         self._fingerprint, self._states = corpus.fingerprint(), states
         # Groups in memory of a corpus on disk; empty if all are.
         self.groups = corpus.groups if isinstance(corpus, SampledCorpus) else np.zeros(0, np.int64)
-        self._labels = labels_on_disk(corpus, len(states))
+        self._labels = disk.labels_on_disk(corpus, len(states))
 
     def states_for(self, fit: Fit, corpus: Corpus) -> list[State]:
         """Return the states of the chains; corpus, priors and sampler must be the same."""

@@ -13,14 +13,7 @@ from mcsquared.checks import check_integer
 from mcsquared.errors import InputError
 from mcsquared.markup import plural
 from mcsquared.palette import COLOURS, GREY
-from mcsquared.plots.canvas import (
-    Ids,
-    axes_for,
-    label_text,
-    line_style,
-    select,
-    topic_labels,
-)
+from mcsquared.plots.canvas import Ids, axes_for, label_text, line_style, select, topic_labels
 from mcsquared.posterior.contexts import context_display
 from mcsquared.posterior.posterior import posterior_of
 from mcsquared.posterior.tables import token_share_of_topic, top_words

@@ -9,15 +9,7 @@ from mcsquared.arrays import CountArray
 from mcsquared.kernels.cpu.lanes import aligned
 from mcsquared.samplers.backends.base import Backend
 from mcsquared.samplers.content.groups import sweep_groups
-from mcsquared.samplers.types import (
-    Cells,
-    Globals,
-    GroupFunction,
-    GroupTask,
-    Key,
-    Labels,
-    Sums,
-)
+from mcsquared.samplers.types import Cells, Globals, GroupFunction, GroupTask, Key, Labels, Sums
 from mcsquared.state import State
 
 

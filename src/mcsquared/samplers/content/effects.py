@@ -11,14 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.arrays import Float32s, Floats, Int64s
+from mcsquared.kernels.cpu import effects as kernels
 from mcsquared.kernels.cpu.contexts import ContextParameters, GivenContexts
-from mcsquared.kernels.cpu.effects import (
-    EffectValues,
-    SourceRows,
-    fill_bases,
-    resample_groups_with_effects,
-    sweep_tokens_of_many_topics,
-)
 from mcsquared.kernels.cpu.groups import Groups
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cpu.varying_tokens import sweep_tokens
@@ -34,22 +28,22 @@ from mcsquared.samplers.types import EffectDraw, Globals, GroupTask, Key, Labels
 MAX_GROUPS = 2048  # whose base measures are in memory at a time, per thread
 
 
-def effect_values_of(task: GroupTask) -> EffectValues:
+def effect_values_of(task: GroupTask) -> kernels.EffectValues:
     """Return the values of the effects of every group."""
     assert task.observations.effect_values is not None
     return task.observations.effect_values
 
 
-def float32_rows(globals_: Globals) -> SourceRows:
+def float32_rows(globals_: Globals) -> kernels.SourceRows:
     """Return `rows_given` of the globals."""
     assert globals_.effects is not None
     return rows_given(globals_.lam, globals_.weights.log_shares, globals_.effects)
 
 
-def rows_given(lam: float, log_shares: Floats, effects: EffectDraw) -> SourceRows:
+def rows_given(lam: float, log_shares: Floats, effects: EffectDraw) -> kernels.SourceRows:
     """Return λ τ of clusters and values, and the weights of effects, as float32."""
     weights = effects.weights
-    return SourceRows(
+    return kernels.SourceRows(
         base=as_float32(lam * np.exp(log_shares)),
         rows=as_float32(lam * np.exp(effects.log_shares)),
         weights=weights.astype(np.float32),
@@ -57,18 +51,18 @@ def rows_given(lam: float, log_shares: Floats, effects: EffectDraw) -> SourceRow
     )
 
 
-def float64_rows(globals_: Globals) -> SourceRows:
+def float64_rows(globals_: Globals) -> kernels.SourceRows:
     """Return τ of clusters and values, without λ, and the weights of effects, as float64."""
     assert globals_.effects is not None
     given = rows_of_values(globals_.effects)
     return given._replace(base=np.exp(globals_.weights.log_shares))
 
 
-def rows_of_values(effects: EffectDraw) -> SourceRows:
+def rows_of_values(effects: EffectDraw) -> kernels.SourceRows:
     """Return τ of the values of effects, without λ and without clusters, as float64."""
     weights = effects.weights
     rows = np.exp(effects.log_shares)
-    return SourceRows(np.zeros((0, 0)), rows, weights, scales_of_patterns(weights))
+    return kernels.SourceRows(np.zeros((0, 0)), rows, weights, scales_of_patterns(weights))
 
 
 def draw_word_topics(task: GroupTask, max_slots: int) -> None:
@@ -80,10 +74,10 @@ def draw_word_topics(task: GroupTask, max_slots: int) -> None:
     tokens = (observations.groups, observations.word)
 
     def sweep(chosen: Int64s, base: Float32s) -> None:
-        fill_bases(chosen, labels.cluster_of_group, values, given, base)
+        kernels.fill_bases(chosen, labels.cluster_of_group, values, given, base)
         if n_slots > max_slots:
             found = (base, psi, globals_.key, labels.topic_of_token)
-            sweep_tokens_of_many_topics(chosen, *tokens, *found)
+            kernels.sweep_tokens_of_many_topics(chosen, *tokens, *found)
             return
         rows[chosen] = np.arange(len(chosen))
         part, weights = np.array([0, len(chosen)]), (base, psi, blocks)
@@ -115,7 +109,7 @@ def draw_vector_topics_by_chunk(
         begin, end = observations.layout.chunk_start[chunk : chunk + 2]
         chosen = np.arange(begin, end)
         shares = np.empty((len(chosen), n_slots))
-        fill_bases(chosen, labels.cluster_of_group, values, given, shares)
+        kernels.fill_bases(chosen, labels.cluster_of_group, values, given, shares)
         with np.errstate(divide="ignore"):
             log_shares = np.log(shares)
         rows[chosen] = np.arange(len(chosen))
@@ -181,7 +175,7 @@ def draw_clusters_and_tables(
     task: GroupTask,
     order: GroupOrder | GivenClusters,
     draws_clusters: bool,
-    given: SourceRows,
+    given: kernels.SourceRows,
     lam: float,
     key: Key,
     cluster_terms: tuple[Any, ...],
@@ -204,7 +198,7 @@ def draw_clusters_and_tables(
         tables = (in_cluster, of_values, by_pattern)
         out = (labels.cluster_of_group, topics, tables, likelihood)
         for part in order.parts(first, last):
-            resample_groups_with_effects(*part, *tokens, *rows, *cluster_terms, key, *out)
+            kernels.resample_groups_with_effects(*part, *tokens, *rows, *cluster_terms, key, *out)
         return topics, *tables
 
     # One part per thread: the tables of values may be large.

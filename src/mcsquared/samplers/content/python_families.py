@@ -22,11 +22,7 @@ from scipy import sparse
 from mcsquared.arrays import Floats, Int32s, Integers
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
-from mcsquared.kernels.cpu.contexts import (
-    ContextParameters,
-    GivenContexts,
-    draw_clusters_by_scores,
-)
+from mcsquared.kernels.cpu.contexts import ContextParameters, GivenContexts, draw_clusters_by_scores
 from mcsquared.kernels.cpu.vector_tokens import VectorTokens, Workspace, pick_topic, python_tokens
 from mcsquared.kernels.rng import Step, uniform
 from mcsquared.observations import Observations, PythonObservations

@@ -19,14 +19,8 @@ import numpy as np
 from mcsquared.kernels.cpu.contexts import ContextCounts
 from mcsquared.kernels.cpu.unique_categories import accept_clusters
 from mcsquared.kernels.rng import Step
+from mcsquared.samplers.content import unique_categories as content
 from mcsquared.samplers.content.python_families import is_integrated
-from mcsquared.samplers.content.unique_categories import (
-    Moves,
-    Proposals,
-    UniqueCategories,
-    apply,
-    propose,
-)
 from mcsquared.samplers.steps.contexts import draw_log_categories
 from mcsquared.samplers.types import Sweep
 
@@ -38,11 +32,11 @@ def move_groups_of_unique_categories(sweep: Sweep) -> None:
     is_unique = sweep.state.counts.category_counts.sum(axis=0, dtype=np.int64) == 1
     if not is_unique.any():
         return
-    argument = UniqueCategories(sweep.globals, is_unique, sweep.state.category_shapes)
-    parts: list[Proposals] = sweep.backend.map_groups(propose, argument)
+    argument = content.UniqueCategories(sweep.globals, is_unique, sweep.state.category_shapes)
+    parts: list[content.Proposals] = sweep.backend.map_groups(content.propose, argument)
     moves = accept(sweep, parts)
     if len(moves.groups):
-        sweep.backend.map_groups(apply, moves)
+        sweep.backend.map_groups(content.apply, moves)
         contexts = sweep.globals.contexts._replace(log_categories=draw_log_categories(sweep))
         sweep.globals = replace(sweep.globals, contexts=contexts)
 
@@ -58,7 +52,7 @@ def is_possible(sweep: Sweep) -> bool:
     return simple and math.isfinite(state.lam) and sweep.backend.draws_contexts_on_host
 
 
-def accept(sweep: Sweep, parts: list[Proposals]) -> Moves:
+def accept(sweep: Sweep, parts: list[content.Proposals]) -> content.Moves:
     """Accept or reject the proposals in turn; return the groups that move, and update the bags."""
     state, dense = sweep.state, sweep.observations.dense
     none = dense._replace(kind=dense.kind[:0])
@@ -81,4 +75,4 @@ def accept(sweep: Sweep, parts: list[Proposals]) -> Moves:
         first = last
     state.counts.category_counts = counts.categories
     state.counts.category_totals = counts.totals
-    return Moves(np.concatenate(groups), np.concatenate(clusters))
+    return content.Moves(np.concatenate(groups), np.concatenate(clusters))

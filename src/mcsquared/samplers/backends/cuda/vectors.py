@@ -7,19 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.kernels.cpu.vector_tokens import natural_tokens
+from mcsquared.kernels.cuda import vector_statistics as kernels
 from mcsquared.kernels.cuda.arrays import add_chunks, weigh_topics
 from mcsquared.kernels.cuda.clusters import draw_clusters_by_scores
 from mcsquared.kernels.cuda.memory import copy_to_device, empty, fill_zeros
 from mcsquared.kernels.cuda.messages import add_messages_by_scores
 from mcsquared.kernels.cuda.vector_groups import score_vector_groups
-from mcsquared.kernels.cuda.vector_statistics import (
-    N_SEGMENTS,
-    add_statistics,
-    factors_of,
-    log_likelihood_rows,
-    sort_by_topic,
-    unfold_statistics,
-)
 from mcsquared.kernels.cuda.vector_tokens import draw_vector_topics, sweep_vector_groups
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
@@ -37,7 +30,7 @@ class DeviceVectors(DeviceContent):
     def __init__(self, observations: Observations, priors: Priors, corpus: DeviceCorpus) -> None:
         super().__init__(observations, priors, corpus)
         self.width = corpus.values.shape[1]
-        factors = factors_of(observations.content_kernel, self.width)
+        factors = kernels.factors_of(observations.content_kernel, self.width)
         if observations.python_content is not None:  # the values are the statistics
             factors = np.array([range(self.width), [-1] * self.width], np.int32)
         self.n_statistics = factors.shape[1]
@@ -60,7 +53,7 @@ class DeviceVectors(DeviceContent):
         self.shares = empty(n_cells, np.float64)
         self.shares_by_topic = empty(0 if buffers.groups_vary else n_cells, np.float64)
         self.scores = empty(0 if buffers.groups_vary else max_groups * n_cluster_slots, np.float64)
-        self.starts = empty(n_chunks * n_slots * N_SEGMENTS, np.int32)
+        self.starts = empty(n_chunks * n_slots * kernels.N_SEGMENTS, np.int32)
         self.statistics = empty(n_chunks * n_slots * self.n_statistics, np.float64)
 
     def draw(self, sweep: Sweep) -> None:
@@ -141,7 +134,7 @@ class DeviceVectors(DeviceContent):
         start = self.observations.group_start[shard.groups.start :]
         tokens = (int(start[first] - start[0]), int(start[last] - start[0]))
         sizes, values = (self.buffers.n_slots, self.width), (shard.arrays.values, self.factors)
-        log_likelihood_rows(*tokens, *sizes, *values, self.natural, self.rows)
+        kernels.log_likelihood_rows(*tokens, *sizes, *values, self.natural, self.rows)
         return tokens[1] - tokens[0]
 
     def _add_statistics(self, shard: Shard, topics: Any) -> None:
@@ -149,10 +142,10 @@ class DeviceVectors(DeviceContent):
         n_slots = self.buffers.n_slots
         chunks = shard.arrays.chunk_start
         order = (self.starts, self.token_in_order)
-        sort_by_topic(n_slots, chunks, topics, *order)
+        kernels.sort_by_topic(n_slots, chunks, topics, *order)
         sizes = (self.statistics.size, n_slots, self.width)
         values = (shard.arrays.values, self.factors)
-        add_statistics(*sizes, chunks, *values, *order, self.statistics)
+        kernels.add_statistics(*sizes, chunks, *values, *order, self.statistics)
 
     def finish_sums(self) -> None:
         """Add the sums of all chunks, in their order."""
@@ -162,7 +155,7 @@ class DeviceVectors(DeviceContent):
     def host_sums(self, all_sums: bool) -> dict[str, NDArray[Any] | None]:
         """Return the topics' statistics, as the sums of a single chunk."""
         folded = self.buffers.host["topic_statistics"]
-        statistics = unfold_statistics(self.observations.content_kernel, self.width, folded)
+        statistics = kernels.unfold_statistics(self.observations.content_kernel, self.width, folded)
         return {"topic_statistics": statistics[None]}
 
     def log_density(self, state: State) -> float:
