@@ -175,14 +175,15 @@ class NMF(_Clusterer):
     ----------
     n_clusters : int
         Number of factors. A factor that is not the largest of any group is not a cluster.
-    weighting, random_state
-        As in `KMeans`.
+    weighting : {"proportions", "tfidf", "counts"}
     max_iter : int
+    random_state : int, RandomState or None
 
     Attributes
     ----------
-    labels_, n_clusters_
-        As in `KMeans`.
+    labels_ : int64 (n_groups,)
+        Clusters by decreasing size.
+    n_clusters_ : int
     model_ : sklearn.decomposition.NMF
 
     Examples
@@ -224,18 +225,19 @@ class AffinityPropagation(_Clusterer):
     similarity : {"euclidean", "symmetric_kl"}
         Minus the squared Euclidean distance of two rows, or minus their symmetric Kullback-Leibler
         divergence (`symmetric_kl`), which requires rows of shares.
-    weighting, random_state
-        As in `KMeans`.
+    weighting : {"proportions", "tfidf", "counts"}
     preference : float, optional
         Preference of a group to be an exemplar; by default the median similarity.
     damping : float
         At least 0.5 and less than 1.
     max_iter : int
+    random_state : int, RandomState or None
 
     Attributes
     ----------
-    labels_, n_clusters_
-        As in `KMeans`.
+    labels_ : int64 (n_groups,)
+        Clusters by decreasing size.
+    n_clusters_ : int
     cluster_centers_ : matrix (n_clusters_, n_features)
         Rows of the exemplars; new groups are assigned to the most similar one.
 
