@@ -7,6 +7,7 @@ token in the whole corpus, integers can be added in any order, and floats are su
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.observations.disk import DiskObservations
 from mcsquared.observations.layout import Entries
+from mcsquared.samplers.backends.array_files import ArrayFiles
 from mcsquared.samplers.backends.base import Backend
 from mcsquared.samplers.content.divisions import DividedLabels
 from mcsquared.samplers.content.groups import sweep_groups
@@ -48,7 +50,6 @@ LABEL_DTYPES: dict[str, np.dtype[Any]] = {
     "topics": TOPIC_DTYPE,
     "draws": DRAW_DTYPE,
 }
-DIVISION = ("start", "topic", "count", "side")  # arrays of `DividedLabels`, a file each
 MAX_CLUSTER_NUMBER = 2**16 - 1  # largest cluster number in a stored draw
 
 
@@ -192,10 +193,14 @@ class DiskLabels:
     def __init__(
         self, observations: DiskObservations, chunks: list[tuple[int, int]], chain: int = 0
     ) -> None:
-        self._folder = folder = observations.source.folder
+        folder = observations.source.folder
         summary = observations.summary
-        self._divided: set[int] = set()  # shards whose clusters are being split and merged
-        self._moved: set[int] = set()  # shards whose topics are
+        # Of shards whose clusters are being split and merged
+        self._rows, self._sides = ArrayFiles(folder, "rows"), ArrayFiles(folder, "sides")
+        # Of shards whose topics are: the tokens, and what the steps of a move change
+        self._tokens_of_topics = ArrayFiles(folder, "tokens")
+        self._divisions = ArrayFiles(folder, "divisions")
+        self._last_read: TopicTokens | None = None
         self._files = label_paths(folder, chain)
         self._clusters, self._topics, self._draws = self._files.values()
         self._groups = [
@@ -222,60 +227,65 @@ class DiskLabels:
     def __getitem__(self, number: int) -> Labels | DividedLabels | MovedLabels:
         """Read the labels of a shard."""
         clusters = _read(self._clusters, CLUSTER_DTYPE, *self._groups[number])
-        if number in self._moved:
-            return MovedLabels(clusters, self._mapped_topics(number), *self._read_moved(number))
-        if number not in self._divided:
+        if number in self._tokens_of_topics:
+            return self._read_moved(number, clusters)
+        if number not in self._rows:
             topics = _read(self._topics, TOPIC_DTYPE, *self._tokens[number])
             return Labels(clusters, topics)
-        arrays = [np.load(self._folder / f"{name}-{number}.npy") for name in DIVISION]
+        [sides] = self._sides.read(number)
         # Topics do not change while clusters are split and merged, and are not read then.
-        return DividedLabels(clusters, np.zeros(0, TOPIC_DTYPE), Entries(*arrays[:3]), arrays[3])
+        return DividedLabels(
+            clusters, np.zeros(0, TOPIC_DTYPE), Entries(*self._rows.read(number)), sides
+        )
 
     def _mapped_topics(self, number: int) -> NDArray[Any]:
         """Return the topics of a shard, which are read only if they are used."""
         first, last = self._tokens[number]
-        return _mapped(self._topics, TOPIC_DTYPE, last * TOPIC_DTYPE.itemsize)[first:last]
+        if first == last:
+            return np.zeros(0, TOPIC_DTYPE)
+        # `np.memmap` resolves the path, which takes longer than the step of a small shard.
+        with open(self._topics, "rb") as file:
+            pages = mmap(file.fileno(), last * TOPIC_DTYPE.itemsize, access=ACCESS_READ)
+        return np.frombuffer(pages, TOPIC_DTYPE)[first:]
 
-    def _read_moved(self, number: int) -> tuple[Any, ...]:
+    def _read_moved(self, number: int, clusters: NDArray[np.int32]) -> MovedLabels:
         """Read the tokens of the topics that are being moved."""
-        n = len(TopicTokens._fields)
-        with (self._folder / f"moved-{number}").open("rb") as file:
-            found = [np.load(file) for _ in range(n + len(MovedLabels._fields) - 3)]
-        return TopicTokens(*found[:n]), *found[n:]
+        self._last_read = None
+        *tokens, chunk_start, values = self._tokens_of_topics.read(number)
+        self._last_read = TopicTokens(*tokens)
+        constant = (clusters, self._mapped_topics(number), self._last_read, chunk_start, values)
+        return MovedLabels(*constant, *self._divisions.read(number))
 
     def _write_moved(self, number: int, labels: MovedLabels) -> None:
         """Write the tokens of the topics that are being moved, and topics that have changed."""
-        has_changed = not isinstance(labels.topic_of_token, np.memmap)
-        if number in self._moved and has_changed:
+        has_changed = labels.topic_of_token.flags.writeable  # mapped topics are not
+        if number in self._tokens_of_topics and has_changed:
             _write(self._topics, labels.topic_of_token, TOPIC_DTYPE, self._tokens[number][0])
-        with (self._folder / f"moved-{number}").open("wb") as file:
-            for array in (*labels.tokens, *labels[3:]):
-                np.save(file, array)
-        self._moved.add(number)
+        if labels.tokens is not self._last_read:
+            tokens = (*labels.tokens, labels.chunk_start, labels.values)
+            self._tokens_of_topics.write(number, tokens)
+        self._divisions.write(number, (labels.share, labels.in_b))
 
     def __setitem__(self, number: int, labels: Labels | DividedLabels | MovedLabels) -> None:
         """Write the labels of a shard."""
         if isinstance(labels, MovedLabels):
             self._write_moved(number, labels)
             return
-        if number in self._moved:  # topics were written when they changed
-            self._moved.remove(number)
-            (self._folder / f"moved-{number}").unlink()
+        if number in self._tokens_of_topics:  # topics were written when they changed
+            self._tokens_of_topics.remove(number)
+            self._divisions.remove(number)
             return
         _write(self._clusters, labels.cluster_of_group, CLUSTER_DTYPE, self._groups[number][0])
         if isinstance(labels, DividedLabels):
-            arrays = (*labels.rows, labels.sides)
-            changed = DIVISION[-1:] if number in self._divided else DIVISION
-            for name, array in zip(changed, arrays[-len(changed) :], strict=True):
-                np.save(self._folder / f"{name}-{number}.npy", array)
-            self._divided.add(number)
+            if number not in self._rows:
+                self._rows.write(number, labels.rows)
+            self._sides.write(number, (labels.sides,))
             return
         if len(labels.topic_of_token):
             _write(self._topics, labels.topic_of_token, TOPIC_DTYPE, self._tokens[number][0])
-        if number in self._divided:
-            self._divided.remove(number)
-            for name in DIVISION:
-                (self._folder / f"{name}-{number}.npy").unlink()
+        if number in self._rows:
+            self._rows.remove(number)
+            self._sides.remove(number)
 
     def of_sample(self) -> Int32s:
         """Return the clusters of the sampled groups: int32 (n_sampled,)."""
