@@ -51,6 +51,8 @@ class Settings:
         Sweeps of the fits whose predictions of contexts are scored.
     relevance_sweeps, relevance_seeds : int
         Fits with contexts that are unrelated to the clusters.
+    unrelated_seeds, unrelated_chains, unrelated_sweeps : int
+        Fits of several chains with and without unrelated columns.
     start_groups, start_chains, start_sweeps : int
         UN speeches that are clustered from different starts, chains and sweeps of each fit.
     n_number_sizes, number_starts, number_sweeps : int
@@ -113,6 +115,9 @@ class Settings:
     predicted_sweeps: int = 120
     relevance_sweeps: int = 100
     relevance_seeds: int = 3
+    unrelated_seeds: int = 3
+    unrelated_chains: int = 8
+    unrelated_sweeps: int = 40
     start_groups: int = 3_000
     start_chains: int = 8
     start_sweeps: int = 100
@@ -179,6 +184,9 @@ class Settings:
             predicted_sweeps=8,
             relevance_sweeps=4,
             relevance_seeds=1,
+            unrelated_seeds=2,
+            unrelated_chains=2,
+            unrelated_sweeps=4,
             start_groups=100,
             start_chains=2,
             start_sweeps=10,

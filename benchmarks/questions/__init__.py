@@ -43,6 +43,7 @@ QUESTIONS = {
     "prediction": prediction.run,
     "effects": effects.run,
     "relevance": relevance.run,
+    "unrelated": relevance.run_unrelated,
     "starts": starts.run,
     "given_topics": given_topics.run,
     "letters": letters.run,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
-from statistics import mean
+from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 NONE, TRUE, JUNK = "none", "true", "true, identifiers, random categories"
 SINGLE, BAGS = "every item in a random group", "those of another group"
 N_RANDOM = 300  # random categories
+UNRELATED = TRUE, JUNK  # cases whose consensus is compared
 MAX_CHANGE, MAX_RELEVANCE, SLACK = 0.01, 0.05, 0.02
 
 
@@ -44,11 +46,15 @@ SETS = {
 
 
 class Fitted(NamedTuple):
-    """Agreement with the classes, number of clusters, and relevance by context."""
+    """Agreement with the classes, number of clusters, and relevance by context.
+
+    ``of_chains`` is the agreement of the last draw of every chain.
+    """
 
     agreement: float
     n_clusters: int
     relevance: dict[str, float]
+    of_chains: tuple[float, ...] = ()
 
 
 def run(settings: Settings) -> Result:
@@ -65,7 +71,7 @@ def run(settings: Settings) -> Result:
         for case in source.cases
         for seed in range(settings.relevance_seeds)
     ]
-    fits = dict(zip(calls, run_parallel(fit, calls), strict=True))
+    fits = dict(zip(calls, run_parallel(fit_once, calls), strict=True))
     rows: list[tuple[Cell, ...]] = []
     targets: list[Target] = []
     for name, source in available.items():
@@ -117,7 +123,78 @@ def targets_of(name: str, found: dict[str, list[Fitted]]) -> list[Target]:
     ]
 
 
-def fit(name: str, case: str, seed: int, settings: Settings) -> Fitted:
+def run_unrelated(settings: Settings) -> Result:
+    """Compare the consensus of several chains with and without unrelated columns."""
+    available = [
+        name for name, source in SETS.items() if not settings.simulated and data_folder(source.file)
+    ]
+    if not available:
+        raise Unavailable("none of the data sets was found")
+    seeds = range(settings.unrelated_seeds)
+    calls = [
+        (name, case, seed, settings) for name in available for seed in seeds for case in UNRELATED
+    ]
+    fits = dict(zip(calls, run_parallel(fit_chains, calls), strict=True))
+    rows: list[tuple[Cell, ...]] = []
+    targets = []
+    for name in available:
+        without, junk = ([fits[name, case, seed, settings] for seed in seeds] for case in UNRELATED)
+        rows += [
+            (name, TRUE, *consensus_row(without)),
+            (name, JUNK, *consensus_row(junk)),
+            (name, "difference", *differences(without, junk)),
+        ]
+        change = abs(mean(one.agreement for one in junk) - mean(one.agreement for one in without))
+        what = f"{name}, change of AMI of the consensus by unrelated columns"
+        targets.append(Target(what, change, MAX_CHANGE, False, ""))
+    return Result(
+        "Unrelated columns and the consensus of several chains",
+        ("data set", "context", "AMI", "s.e.", "AMI of single draws", "s.e.", "clusters"),
+        rows,
+        targets=targets,
+        notes=[
+            f"{settings.unrelated_seeds} fits each, with {settings.unrelated_chains} chains of "
+            f"{settings.unrelated_sweeps} sweeps, half of them burn-in. AMI: adjusted mutual "
+            "information of `labels_`, the consensus of all chains, with the classes; of single "
+            "draws: that of the last draw of every chain. Differences are paired by seed for the "
+            "consensus, and unpaired for single draws.",
+            *(f"{name} was left out." for name in SETS if name not in available),
+        ],
+    )
+
+
+def consensus_row(fitted: list[Fitted]) -> tuple[Cell, ...]:
+    """Return means over fits, with standard errors."""
+    scores = [one.agreement for one in fitted]
+    single = [score for one in fitted for score in one.of_chains]
+    clusters = mean(float(one.n_clusters) for one in fitted)
+    return mean(scores), standard_error(scores), mean(single), standard_error(single), clusters
+
+
+def differences(without: list[Fitted], junk: list[Fitted]) -> tuple[Cell, ...]:
+    """Return the differences of the figures of `consensus_row`, with standard errors."""
+    of_seed = [b.agreement - a.agreement for a, b in zip(without, junk, strict=True)]
+    rows = np.array([consensus_row(without), consensus_row(junk)], float)
+    single, clusters = rows[1, [2, 4]] - rows[0, [2, 4]]
+    return mean(of_seed), standard_error(of_seed), single, float(np.hypot(*rows[:, 3])), clusters
+
+
+def standard_error(values: list[float]) -> float:
+    """Return the standard error of a mean; nan for one value."""
+    return stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+
+
+def fit_once(name: str, case: str, seed: int, settings: Settings) -> Fitted:
+    """Fit one chain."""
+    return fit(name, case, seed, settings.relevance_sweeps, 1)
+
+
+def fit_chains(name: str, case: str, seed: int, settings: Settings) -> Fitted:
+    """Fit several chains."""
+    return fit(name, case, seed, settings.unrelated_sweeps, settings.unrelated_chains)
+
+
+def fit(name: str, case: str, seed: int, n_sweeps: int, n_chains: int) -> Fitted:
     """Fit one data set with the contexts of one case."""
     from sklearn.metrics import adjusted_mutual_info_score
 
@@ -130,8 +207,9 @@ def fit(name: str, case: str, seed: int, settings: Settings) -> Fitted:
     contexts = contexts_of(case, data.corpus.contexts[source.context], seed)
     model = MC2(
         contexts={context: family for context, (_, family) in contexts.items()},
-        n_sweeps=settings.relevance_sweeps,
-        burn_in=settings.relevance_sweeps // 2,
+        n_sweeps=n_sweeps,
+        burn_in=n_sweeps // 2,
+        n_chains=n_chains,
         n_jobs=1,
         random_state=seed,
         progress=False,
@@ -140,9 +218,14 @@ def fit(name: str, case: str, seed: int, settings: Settings) -> Fitted:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         model.fit(corpus)
-    score = adjusted_mutual_info_score(classes[scored], model.labels_[scored])
-    relevance = model.posterior_.relevance().set_index("context")["mean"].to_dict()
-    return Fitted(float(score), model.n_clusters_, relevance)
+    posterior = model.posterior_
+    last = np.flatnonzero(np.diff(posterior.chain_of_draw, append=-1))
+    score, *of_chains = (
+        float(adjusted_mutual_info_score(classes[scored], labels[scored]))
+        for labels in (model.labels_, *posterior.cluster_of_group[last])
+    )
+    relevance = posterior.relevance().set_index("context")["mean"].to_dict()
+    return Fitted(score, model.n_clusters_, relevance, tuple(of_chains))
 
 
 def contexts_of(case: str, column: Column, seed: int) -> dict[str, tuple[Any, str]]:

@@ -46,7 +46,7 @@ def test_changes_are_relative_to_the_same_context_and_to_none(
         return Fitted(score[case] + 0.01 * seed, 5, junk if case == JUNK else {})
 
     monkeypatch.setattr(relevance, "data_folder", lambda file: file)
-    monkeypatch.setattr(relevance, "fit", fit)
+    monkeypatch.setattr(relevance, "fit_once", fit)
     monkeypatch.setattr(relevance, "run_parallel", lambda work, calls: [work(*c) for c in calls])
     result = relevance.run(replace(Settings(), relevance_seeds=3))
     assert all(len(row) == len(result.columns) for row in result.rows)
@@ -54,3 +54,23 @@ def test_changes_are_relative_to_the_same_context_and_to_none(
     found = np.array([target.found for target in result.targets], float)
     assert found == pytest.approx([0.02, 0.02, 0.01] * 2)
     assert [target.met for target in result.targets] == [False, True, True] * 2
+
+
+def test_differences_of_the_consensus_have_standard_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    agreement = {TRUE: (0.6, 0.7, 0.65), JUNK: (0.62, 0.69, 0.70)}
+
+    def fit(name: str, case: str, seed: int, settings: Settings) -> Fitted:
+        score = agreement[case][seed]
+        return Fitted(score, 5 + (case == JUNK), {}, (score - 0.1, score - 0.2))
+
+    monkeypatch.setattr(relevance, "data_folder", lambda file: "labelme" in file)
+    monkeypatch.setattr(relevance, "fit_chains", fit)
+    monkeypatch.setattr(relevance, "run_parallel", lambda work, calls: [work(*c) for c in calls])
+    result = relevance.run_unrelated(replace(Settings(), unrelated_seeds=3))
+    without, junk, difference = (row[2:] for row in result.rows)
+    assert without == pytest.approx((0.65, 0.05 / 3**0.5, 0.5, (0.005 / 6) ** 0.5, 5))
+    assert difference[0] == pytest.approx(0.02)
+    assert difference[1] == pytest.approx(np.std([0.02, -0.01, 0.05], ddof=1) / 3**0.5)
+    assert difference[2:] == pytest.approx((0.02, np.hypot(without[3], junk[3]), 1))
+    assert [target.met for target in result.targets] == [False]
+    assert result.notes[-1] == "reuters21578 was left out."
