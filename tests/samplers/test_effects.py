@@ -30,6 +30,7 @@ from tests.oracles.counts import differences, recount
 from tests.samplers import test_shards as corpora
 from tests.statistics.agreement import compare_twice, is_exact
 from tests.statistics.corpora import Integrated, tiny, words
+from tests.statistics.effects import MomentsOfWeights, moments
 from tests.test_chain import assert_same_draws
 
 GAMMA = Gamma(2.0, 1.0)
@@ -101,6 +102,30 @@ def test_long_chains_with_effects_draw_from_the_exact_posterior(name, calibratio
     found, measured = compare_twice(LONG[name](), 20_000, BLOCKED)
     calibration(f"enumeration, blocked, effects: {name}", **measured)
     assert is_exact(found, allowance=0.01, n_errors=3), found
+
+
+@pytest.mark.calibrate
+@pytest.mark.parametrize("name", ["one effect", "two effects"])
+def test_weights_of_effects_have_their_exact_posterior_means(name, calibration):
+    tiny_corpus, n, n_batches = TINY[name](), 20_000, 100
+    exact, observations, priors = (
+        MomentsOfWeights(tiny_corpus),
+        tiny_corpus.observations,
+        tiny_corpus.priors,
+    )
+    state, rows = BLOCKED.start(observations, priors, 5, 0, "random", 2, 2), []
+    for sweep in range(-200, n):
+        BLOCKED.sweep(state, observations, priors, 5, 0)
+        if sweep >= 0:
+            rows.append(moments(state, priors.effect_offsets))
+    batches = np.array(rows).reshape(n_batches, -1, len(exact.names)).mean(axis=1)
+    errors = batches.std(axis=0, ddof=1) / np.sqrt(n_batches)
+    z = (batches.mean(axis=0) - exact.means) / errors
+    worst = exact.names[int(np.abs(z).argmax())]
+    note = f"{len(z)} means, largest for {worst}; standard errors of ω: {errors[0]:.4f}"
+    test = f"enumeration, blocked, effects: {name}, means of ω and of tables"
+    calibration(test, n=n, largest_z=float(np.abs(z).max()), note=note)
+    assert np.abs(z).max() < 4, dict(zip(exact.names, z, strict=True))
 
 
 def test_splits_and_merges_with_effects_draw_from_the_exact_posterior(monkeypatch):

@@ -14,13 +14,13 @@ with w_js = ω_s share_js / W_j, W_j the sum of ω over the sources that the gro
 
 from collections import defaultdict
 from functools import cache
-from itertools import product
+from itertools import pairwise, product
 from math import factorial
 
 import numpy as np
 from scipy.special import roots_legendre
 
-from tests.statistics.tiny import stirling
+from tests.statistics.tiny import blocks, partitions, stirling
 from tests.statistics.varying import VaryingPosterior
 
 N_NODES = 30
@@ -139,6 +139,56 @@ class EffectsPosterior(VaryingPosterior):
             total = self.weights[:, sorted(has)].sum(axis=1)
             value = value * (self.weights[:, kind] / total) ** d
         return float(self.chance_of_weights @ value)
+
+
+class MomentsOfWeights(EffectsPosterior):
+    """Exact posterior means of ω_s, ω_s², the tables of every kind of source, and ω_s × tables.
+
+    ``means`` has one value per name of ``names``; weights of states are vectors with one entry per
+    name, the first of which is that of the state itself.
+    """
+
+    def __init__(self, tiny):
+        kinds = range(len(tiny.priors.effects) + 1)
+        self.names = [
+            f"{what} {s}" for s in kinds for what in ("ω", "ω²", "tables", "ω × tables")
+        ] + ["all tables squared"]
+        super().__init__(tiny)
+
+    def _weight_factor(self, exponents):
+        """E f(ω, tables) Π (ω_s / W)^d, for every f."""
+        value = np.ones(len(self.weights))
+        tables = np.zeros(len(self.kinds))
+        for (has, kind), d in zip(self.exponents, exponents, strict=True):
+            value *= (self.weights[:, kind] / self.weights[:, sorted(has)].sum(axis=1)) ** d
+            tables[kind] += d
+        rows = [np.ones_like(value)]
+        for w, n in zip(self.weights.T, tables, strict=True):
+            rows += [w, w**2, np.full_like(w, n), w * n]
+        rows.append(np.full_like(value, tables.sum() ** 2))
+        return np.array(rows) @ (self.chance_of_weights * value)
+
+    def _enumerate(self):
+        total = 0.0
+        for clusters in partitions(self.n_groups):
+            prior = self.clusters(clusters)
+            for topics in partitions(self.n_tokens):
+                tokens = blocks(topics)
+                content = np.prod([self.content(block) for block in tokens])
+                total = total + prior * content * self.topics(clusters, tokens)
+        self.means = total[1:] / total[0]
+        return {}
+
+
+def moments(state, effect_offsets):
+    """Return the figures of `MomentsOfWeights.names` in one state of a chain."""
+    of_values = state.effects.tables.sum(axis=1)
+    tables = [int(state.tables.sum())]
+    tables += [int(of_values[first:last].sum()) for first, last in pairwise(effect_offsets)]
+    found = []
+    for w, n in zip(state.effects.weights, tables, strict=True):
+        found += [w, w**2, n, w * n]
+    return [*found, sum(tables) ** 2]
 
 
 def joined(ways, others):

@@ -206,13 +206,31 @@ def effects_of(state):
     }
 
 
+def batch_means(chain):
+    chain = np.array(chain, float)
+    size = len(chain) // N_BATCHES
+    return chain[: size * N_BATCHES].reshape(N_BATCHES, size, -1).mean(axis=1)
+
+
 def scores(forward, chain):
     """z-scores of the chain's means, by batch means for the chain."""
     forward, chain = np.array(forward, float), np.array(chain, float)
-    size = len(chain) // N_BATCHES
-    batches = chain[: size * N_BATCHES].reshape(N_BATCHES, size, -1).mean(axis=1)
+    batches = batch_means(chain)
     variance = batches.var(axis=0, ddof=1) / N_BATCHES + forward.var(axis=0) / len(forward)
     return (chain.mean(axis=0) - forward.mean(axis=0)) / np.sqrt(variance)
+
+
+def chance_of_largest(chain, z, n=20_000):
+    """The probability that an exact chain has a score as large as the largest of ``z``.
+
+    Statistics depend on each other: scores are drawn with the correlations of the batch means, and
+    with the variances of ``N_BATCHES`` batches.
+    """
+    rng, correlation = np.random.default_rng(0), np.corrcoef(batch_means(chain).T)
+    value, vector = np.linalg.eigh(correlation)
+    normal = (rng.normal(size=(n, len(z))) * np.sqrt(np.maximum(value, 0.0))) @ vector.T
+    by_chance = normal / np.sqrt(rng.chisquare(N_BATCHES - 1, (n, 1)) / (N_BATCHES - 1))
+    return float((np.abs(by_chance).max(axis=1) >= np.abs(z).max()).mean())
 
 
 def largest(z, design):

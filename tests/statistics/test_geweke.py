@@ -15,7 +15,15 @@ from tests.statistics.forward import (
     NumbersDesign,
     WordsDesign,
 )
-from tests.statistics.joint_chain import chain_draws, forward_draws, largest, names, row, scores
+from tests.statistics.joint_chain import (
+    chain_draws,
+    chance_of_largest,
+    forward_draws,
+    largest,
+    names,
+    row,
+    scores,
+)
 
 LAMS = {"λ = ∞": np.inf, "λ = 0.5": 0.5, "λ resampled": Gamma(3.0, 1.5)}
 every_lam = pytest.mark.parametrize("lam", LAMS, ids=["infinite", "fixed", "resampled"])
@@ -124,11 +132,13 @@ def test_long_chains_with_effects_have_the_joint_prior(lam, calibration):
     design, n = EffectsDesign([3, 2, 0, 4], lam=LAMS[lam]), 20_000
     chains = [chain_draws(design, n, seed, BLOCKED) for seed in SEEDS]
     forward = forward_draws(design, 200_000, seed=77)
-    z = scores(forward, [draw for chain in chains for draw in chain])
+    together = [draw for chain in chains for draw in chain]
+    z = scores(forward, together)
     each = [scores(forward, chain) for chain in chains]
     found = row(z, design)
     alone = ", ".join(f"{np.abs(of_chain).max():.1f}" for of_chain in each)
     found["note"] += f"; {len(chains)} chains, largest of each: {alone}"
+    found["p"] = chance_of_largest(together, z)
     calibration(f"joint test, blocked, {lam}: {design.name}", n=n * len(chains), **found)
     assert np.abs(z).max() < 4, largest(z, design)
 
