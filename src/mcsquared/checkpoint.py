@@ -94,13 +94,13 @@ class Checkpoint:
         with self._lock:
             self._parts = {}
 
-    def _check_identity(self, found: object) -> None:
-        if not isinstance(found, dict):
+    def _check_identity(self, identity: object) -> None:
+        if not isinstance(identity, dict):
             raise ModelFileError(f"checkpoint {self.path} has no identity")
         for name, expected in self.identity.items():
-            if found.get(name) != expected:
+            if identity.get(name) != expected:
                 other = {"corpus": "another corpus", "priors": "other priors"}.get(
-                    name, f"{name}={found.get(name)!r}, not {expected!r}"
+                    name, f"{name}={identity.get(name)!r}, not {expected!r}"
                 )
                 raise ModelFileError(
                     f"checkpoint {self.path} was written for {other}: "

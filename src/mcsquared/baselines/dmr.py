@@ -137,12 +137,10 @@ class DMR(TomotopyModel):
 
 
 def marginal_prior(alpha: Floats) -> Floats:
-    """Return a Dirichlet prior with two moments of the mixture of all priors: (n_topics,).
+    """Return the Dirichlet prior that matches the mixture of all priors: (n_topics,).
 
-    It has the mixture's mean μ and its Σ_m E[θ_m²], which determine the sum s of its parameters by
-    Σ_m E[θ_m²] = (s Σ_m μ_m² + 1) / (s + 1).
-
-    ``alpha`` are the priors of the groups: float64 (n_groups, n_topics).
+    It has the mean μ of the mixture, and Σ_m E[θ_m²] = (s Σ_m μ_m² + 1) / (s + 1) determines the
+    sum s of the parameters. ``alpha`` are the priors of the groups: float64 (n_groups, n_topics).
     """
     total = alpha.sum(axis=1, keepdims=True)
     mean = (alpha / total).mean(axis=0)

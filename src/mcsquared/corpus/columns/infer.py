@@ -281,7 +281,8 @@ def _lists(rows: list[Any]) -> Batch:
         filled = (counts or [1] * len(entries) for entries, counts in pairs)
         entry_counts = np.array([count for counts in filled for count in counts], np.int64)
     kept = np.array([label is not None for label in labels], bool)
-    kept &= True if entry_counts is None else entry_counts > 0
+    if entry_counts is not None:
+        kept &= entry_counts > 0
     if not kept.all():
         lengths, labels = kept_lengths(lengths, kept), list(compress(labels, kept))
         entry_counts = None if entry_counts is None else entry_counts[kept]

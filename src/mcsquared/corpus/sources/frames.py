@@ -214,9 +214,7 @@ def corpus_parts(
             )
     if text is not None:
         return text_content(table, text, vocabulary, vectorizer), columns, names
-    if vectorizer or vocabulary is not None:
-        given = ", ".join([*vectorizer, *(["vocabulary"] if vocabulary is not None else [])])
-        raise InputError(f"{given} must not be given without a text column")
+    _check_no_word_options(vectorizer, vocabulary, "without a text column")
     others = [*columns, *([group_names] if isinstance(group_names, str) else [])]
     return numeric_content(table, content, others), columns, names
 
@@ -228,11 +226,8 @@ def text_content(
     values = as_list(table.typed(name, "text"))
     vectors = vectors_from_lists(values)
     if vectors is not None:
-        given = [*vectorizer, *(["vocabulary"] if vocabulary is not None else [])]
-        if given:
-            raise InputError(
-                f"{', '.join(given)} must not be given if column {str(name)!r} contains vectors"
-            )
+        reason = f"if column {str(name)!r} contains vectors"
+        _check_no_word_options(vectorizer, vocabulary, reason)
         return vectors
     first = next((value for value in values if not is_missing(value)), None)
     try:
@@ -247,6 +242,13 @@ def text_content(
                 f"{type(first).__name__} values"
             ) from error
         raise
+
+
+def _check_no_word_options(vectorizer: dict[str, Any], vocabulary: Any, reason: str) -> None:
+    """Raise `InputError` if there are options of words, for the reason that there are no words."""
+    options = [*vectorizer, *(["vocabulary"] if vocabulary is not None else [])]
+    if options:
+        raise InputError(f"{', '.join(options)} must not be given {reason}")
 
 
 def numeric_content(

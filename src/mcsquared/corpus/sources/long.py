@@ -44,18 +44,18 @@ def long_parts(
     order = np.argsort(group_of_row, kind="stable")
     start = row_offsets(np.bincount(group_of_row, minlength=n_groups))
     names, notes = name_list(contexts, "contexts"), [*table.notes]
-    columns = {}
+    values = {}
     for name in names:
-        columns[name], varies = _one_per_group(table.raw(name, "contexts"), order, start)
+        values[name], varies = _one_per_group(table.raw(name, "contexts"), order, start)
         if varies:
             notes.append(f"{name!r} differs within {varies} groups: the first value is used")
-    grouped = Table(columns, n_groups, table.source, interpret=table.interpret)
-    found = context_columns(grouped, names, bags, n_groups)
+    grouped = Table(values, n_groups, table.source, interpret=table.interpret)
+    columns = context_columns(grouped, names, bags, n_groups)
     if text is not None:
         content: Any = _joined_texts(table, text, order, start, options)
     else:
         content = _content_of_rows(table, value, order, start)
-    return content, found, list(number_of), notes
+    return content, columns, list(number_of), notes
 
 
 def _one_per_group(values: Any, order: Int64s, start: Int64s) -> tuple[list[Any], int]:

@@ -204,9 +204,9 @@ def resample_word_topics(
     n_slots = count_slots_to_visit(tokens_in_topic)
     n_active = np.count_nonzero(tokens_in_topic)
     unused = math.exp(log_unused[0])
-    full = False
+    is_full = False
     if times is not None:
-        full = prepare_components(times)
+        is_full = prepare_components(times)
     for j in range(first_group, group_start.size - 1):
         row = topics_in_cluster[cluster_of_group[j]]
         new_density = 1.0
@@ -218,7 +218,7 @@ def resample_word_topics(
                 m, row, v, topic_weights, tokens_in_topic, smoothing, times
             )
         for i in range(max(first_token, group_start[j]), group_start[j + 1]):
-            if n_active == capacity or full:
+            if n_active == capacity or is_full:
                 return j, i
             if i + LOOKAHEAD < word.size and word[i + LOOKAHEAD] != word[i + LOOKAHEAD - 1]:
                 for b in range(0, n_slots, COUNTS_PER_LINE):
@@ -261,7 +261,7 @@ def resample_word_topics(
                 m = pick_slot(weights, n_slots, partial_sums, threshold)
             if times is not None:
                 u = uniform_of(key, TOPICS, i, 1)
-                full = join_component(i, j, m, new_density, u, times)
+                is_full = join_component(i, j, m, new_density, u, times)
             topic_of_token[i] = m
             counts[m] += 1
             row[m] += 1

@@ -90,17 +90,17 @@ def _cheapest_cluster(unit, current, tables):
                 n_seen += 1
             count = tables.row_count[index]
             gain[cluster] += phi[count + weight] - phi[count] - alone
-    best, lowest, now = -1, np.inf, 0.0
+    best, lowest, current_cost = -1, np.inf, 0.0
     for cluster in seen[:n_seen]:
         cost = phi[size[cluster] + weight] - phi[size[cluster]] - alone
         cost -= 2.0 / tables.row_of_unit.shape[1] * gain[cluster]
         gain[cluster] = 0.0
         if cluster == current:
-            now = cost
+            current_cost = cost
         # Ties go to the lower number, so that the order of entries does not matter.
         if cost < lowest or (cost == lowest and cluster < best):
             best, lowest = cluster, cost
-    return best, lowest, now
+    return best, lowest, current_cost
 
 
 @njit(cache=True, nogil=True)
@@ -172,11 +172,11 @@ def sweep(order, labels, tables, max_clusters):
         if tables.size[old] == 0:
             n_clusters -= 1
             free = min(free, old)
-        best, lowest, now = _cheapest_cluster(unit, old, tables)
+        best, lowest, current_cost = _cheapest_cluster(unit, old, tables)
         if lowest >= 0.0 and n_clusters < max_clusters:
             best, lowest = -1, 0.0
         # A unit moves only if the gain is clear, so that rounding errors cannot cause cycles.
-        if lowest < now - 1e-9 * (1.0 + abs(now)):
+        if lowest < current_cost - 1e-9 * (1.0 + abs(current_cost)):
             moves += 1
             if best < 0:
                 best = free = _first_empty(tables, free)

@@ -126,19 +126,19 @@ def try_list_large(uniforms, n, shapes, in_logs, values, accepted):
 
 
 @njit(cache=True, error_model="numpy")
-def retry(out, first, first_index, cells, shapes, n, small, step, key, in_logs, scratch):
+def retry(out, first, first_index, cells, shapes, n, is_small, step, key, in_logs, scratch):
     """Try the first n of ``cells``, each with its own shape, until all are accepted.
 
     ``first_index + cell`` is the index of the random numbers of ``out[first + cell]``. If
-    ``small``, all shapes are equal and below 1, and ``scratch`` has the numbers of attempt 0.
+    ``is_small``, all shapes are equal and below 1, and ``scratch`` has the numbers of attempt 0.
     """
     uniforms, values, accepted = scratch
     for attempt in range(MAX_ATTEMPTS):
         if n == 0:
             return
-        if attempt > 0 or not small:
+        if attempt > 0 or not is_small:
             fill_uniforms_at(cells, n, first_index, key, step, attempt, uniforms)
-        if small:
+        if is_small:
             try_list_small(uniforms, n, shapes[0], in_logs, values, accepted)
         else:
             try_list_large(uniforms, n, shapes, in_logs, values, accepted)
@@ -187,11 +187,11 @@ def draw_gamma_rows(
         np.empty(capacity, np.float32),
         np.empty(capacity, np.int32),
     )
-    small = shape < 1.0
+    is_small = shape < 1.0
     for row in range(first_row, last_row, ROWS_PER_PASS):
         first, first_index = row * n_columns, (rows_before + row) * n_columns
         n = (min(last_row, row + ROWS_PER_PASS) - row) * n_columns
-        if small:
+        if is_small:
             n_blocks = (n + CELLS_PER_BLOCK - 1) // CELLS_PER_BLOCK
             fill_uniforms(uniforms, n_blocks, key, step, first_index // CELLS_PER_BLOCK)
             try_all_low(out, first, n, float32(shape), uniforms, in_logs, pending)
@@ -202,7 +202,7 @@ def draw_gamma_rows(
             while retried != 0:
                 cell = block + trailing_zeros(retried)
                 retried &= retried - 1
-                if small:
+                if is_small:
                     small_cells[n_small] = cell
                     n_small += 1
                 else:

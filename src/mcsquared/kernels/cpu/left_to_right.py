@@ -54,9 +54,9 @@ def allocate(log_probability, n, n_copies, u, copies):
 
 
 @njit(cache=True, error_model="numpy")
-def resample_topics(topic, counts, weights, rows, first, n_added, n_moves, k, given, work, key):
+def resample_topics(topic, counts, weights, rows, first, n_added, n_moves, k, model, work, key):
     """Resample the topics of ``n_moves`` tokens of a particle, cyclically from ``first`` on."""
-    clusters, tokens = given
+    (clusters, tokens), (logs, sums) = model, work
     base = clusters.base[k]
     for move in range(n_moves):
         i = (first + move) % n_added
@@ -64,10 +64,10 @@ def resample_topics(topic, counts, weights, rows, first, n_added, n_moves, k, gi
         counts[m] -= 1.0
         weights[m] = counts[m] + base[m]
         u = uniform(key[0], key[1], key[2], MOVES, key[3], move)
-        m, total = draw_product(weights, tokens.likelihood[rows[i]], work[1], u)
+        m, total = draw_product(weights, tokens.likelihood[rows[i]], sums, u)
         if total == 0.0:
             log_base, log_row = clusters.log_base[k], tokens.log_likelihood[rows[i]]
-            m, _ = draw_in_logs(counts, weights, log_base, log_row, work[0], u)
+            m, _ = draw_in_logs(counts, weights, log_base, log_row, logs, u)
         topic[i] = m
         counts[m] += 1.0
         weights[m] = counts[m] + base[m]
@@ -97,9 +97,9 @@ def resample(log_weight, n, particles, n_added, copies, u):
 
 
 @njit(cache=True, error_model="numpy")
-def log_given_cluster(rows, k, n, n_moves, lam, given, particles, log_weight, copies, work, key):
+def log_given_cluster(rows, k, n, n_moves, lam, model, particles, log_weight, copies, work, key):
     """Estimate log p(w_j | z_j = k) with ``n`` particles; ``key`` is (seed, group key)."""
-    clusters, tokens = given
+    (clusters, tokens), (logs, sums) = model, work
     topic, counts, weights = particles
     counts[:n] = 0.0
     weights[:n] = clusters.base[k]
@@ -109,12 +109,12 @@ def log_given_cluster(rows, k, n, n_moves, lam, given, particles, log_weight, co
         likelihood, log_row = tokens.likelihood[rows[i]], tokens.log_likelihood[rows[i]]
         for r in range(n):
             u = uniform(key[0], key[1], i, TOPICS, first + r, 0)
-            m, total = draw_product(weights[r], likelihood, work[1], u)
+            m, total = draw_product(weights[r], likelihood, sums, u)
             if total > 0.0:
                 log_weight[r] += math.log(total / (lam + i))
             else:
                 log_base = clusters.log_base[k]
-                m, log_token = draw_in_logs(counts[r], weights[r], log_base, log_row, work[0], u)
+                m, log_token = draw_in_logs(counts[r], weights[r], log_base, log_row, logs, u)
                 log_weight[r] += log_token - math.log(lam + i)
             topic[r, i] = m
             counts[r, m] += 1.0
@@ -129,7 +129,7 @@ def log_given_cluster(rows, k, n, n_moves, lam, given, particles, log_weight, co
         moves = min(n_moves, i + 1)
         for r in range(n):
             resample_topics(
-                topic[r], counts[r], weights[r], rows, cursor, i + 1, moves, k, given, work,
+                topic[r], counts[r], weights[r], rows, cursor, i + 1, moves, k, model, work,
                 (key[0], key[1], i, first + r),
             )  # fmt: skip
         cursor = (cursor + moves) % (i + 1)

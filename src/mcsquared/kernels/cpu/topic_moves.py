@@ -277,14 +277,14 @@ def score_sides(tokens, in_b, base):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def draw_cell_tables(tokens, in_b, base, split, key, trial, topics, tables):
+def draw_cell_tables(tokens, in_b, base, is_split, key, trial, topics, tables):
     """Draw the tables of two topics after a split, or of the merged topic after a merge.
 
     Return the change of Σ_j Σ_m ln Γ(λτ_km + n_jm) − ln Γ(λτ_km), in fixed point.
 
     Parameters
     ----------
-    split : bool
+    is_split : bool
         Whether a topic was split; otherwise two were merged.
     topics, tables : int32 (2, cluster slots)
         Output: tokens and tables of both topics; those of a merged topic in the first row.
@@ -294,10 +294,10 @@ def draw_cell_tables(tokens, in_b, base, split, key, trial, topics, tables):
         k, counts = tokens.cluster[c], sides_of_cell(tokens, in_b, c)
         a, b = base[0, k], base[1, k]
         ratio = log_ratio_of_cell(a, b, *counts)
-        change += round((ratio if split else -ratio) * FIXED_POINT)
-        for side in range(2 if split else 1):
-            n = counts[side] if split else counts[0] + counts[1]
-            weight = base[side, k] if split else a + b
+        change += round((ratio if is_split else -ratio) * FIXED_POINT)
+        for side in range(2 if is_split else 1):
+            n = counts[side] if is_split else counts[0] + counts[1]
+            weight = base[side, k] if is_split else a + b
             index = (int64(2 * trial + side) << int64(32)) + tokens.group[c]
             topics[side, k] += n
             tables[side, k] += crt(n, weight, key[0], key[1], key[2], SPLIT_TABLES, index)

@@ -140,7 +140,7 @@ def draw_cells(n_slots):
                 source = int32(ffs(occupied))
                 occupied = occupied & (occupied - uint32(1))
                 n_tokens = shuffle(count_of_thread, source)
-                drawn = int64(shuffle(running, source) - n_tokens)
+                n_drawn = int64(shuffle(running, source) - n_tokens)
                 n_cells += int32(1)
                 if n_cells % WARPS_PER_WORD == part:
                     row = int64(first + source) * n_slots
@@ -148,7 +148,7 @@ def draw_cells(n_slots):
                     total = running_sums(w, row, by_lane, n_slots, shares, weights, sums)
                     syncwarp()
                     for i in range(thread, n_tokens, 32):
-                        u = uniform_of_token(block, drawn + i, seed, chain, sweep)
+                        u = uniform_of_token(block, n_drawn + i, seed, chain, sweep)
                         m = find_topic(u * total, row, by_lane, n_slots, shares, sums)
                         cuda.atomic.add(count, (warp, m), 1)
                     syncwarp()
