@@ -145,11 +145,10 @@ class Contexts:
 
 def test_contexts_are_scored_by_their_statistics_and_categories():
     contexts = Contexts()
+    given = GivenContexts(contexts.dense, contexts.bags, contexts.parameters)
     for j in range(N_GROUPS):
         scores = np.zeros(16)
-        add_context_scores(
-            j, contexts.dense, contexts.bags, contexts.parameters, np.full(5, np.nan), scores
-        )
+        add_context_scores(j, given, np.full(5, np.nan), scores)
         np.testing.assert_allclose(scores, contexts.scores[j], rtol=1e-6, atol=1e-6)
 
 

@@ -20,12 +20,8 @@ _LOW_ESS = (
     f"effective sample size below {MIN_ESS:.0f}, so estimates are imprecise: increase n_sweeps"
 )
 
-SCALARS = (
-    "n_clusters",
-    "n_topics",
-    "log_joint",
-    *CONCENTRATIONS,
-)  # independent of the numbering of labels
+# Scalars that do not depend on the numbering of labels.
+SCALARS = ("n_clusters", "n_topics", "log_joint", *CONCENTRATIONS)
 
 
 def diagnostics(trace: pd.DataFrame, notes: Sequence[str] = ()) -> pd.DataFrame:
