@@ -200,13 +200,13 @@ def levels_of_table(
         for c, name in moved_to.items()
     ]
     contexts_of.append(columns)
-    found = []
+    result = []
     for name, parents, units, unit_contexts in zip(
         names, parents_of, units_of, contexts_of[1:], strict=True
     ):
         matched = _matched(given[name], name, units, notes) if name in given else {}
-        found.append(Level(name, object_array(units), unit_contexts | matched, parents))
-    return tuple(found), contexts_of[0], notes
+        result.append(Level(name, object_array(units), unit_contexts | matched, parents))
+    return tuple(result), contexts_of[0], notes
 
 
 def check_level_name(name: str, contexts: Container[str]) -> None:

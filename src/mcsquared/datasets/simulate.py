@@ -293,12 +293,12 @@ def _filled(family: ConjugateFamily, argument: str) -> ConjugateFamily:
 
 def _as_counts(name: str, value: ArrayLike, length: int) -> Int64s:
     """Return ``length`` integers >= 0, from a scalar or an array."""
-    given = np.asarray(value)
-    if given.dtype.kind not in "iu" or given.ndim > 1 or (given < 0).any():
+    counts = np.asarray(value)
+    if counts.dtype.kind not in "iu" or counts.ndim > 1 or (counts < 0).any():
         raise InputError(f"{name} must be an integer >= 0 or an array of them, got {value!r:.60}")
-    if given.ndim == 1 and given.size != length:
-        raise InputError(f"{name} must have one entry per group ({length}), got {given.size}")
-    return np.broadcast_to(given.astype(np.int64), (length,)).copy()
+    if counts.ndim == 1 and counts.size != length:
+        raise InputError(f"{name} must have one entry per group ({length}), got {counts.size}")
+    return np.broadcast_to(counts.astype(np.int64), (length,)).copy()
 
 
 def _concentration(name: str, value: float | Prior, rng: Rng) -> float:

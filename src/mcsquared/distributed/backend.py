@@ -250,10 +250,10 @@ class DaskBackend(ShardedBackend):
         self._forget_inputs()
         self._sent_content = ("", {})
         for number, handle in enumerate(self._handles):
-            given = inputs.get(handle.worker, ())
+            sent_before = inputs.get(handle.worker, ())
             if handle.worker not in alive:
                 self._handles[number] = UNASSIGNED
-            elif any(getattr(one, "status", "finished") != "finished" for one in given):
+            elif any(getattr(one, "status", "finished") != "finished" for one in sent_before):
                 self._handles[number] = UNASSIGNED
                 function, argument, content, _ = self._calls[-1]
                 with suppress(OSError):
@@ -268,8 +268,9 @@ class DaskBackend(ShardedBackend):
         self, number: int, handle: ShardHandle, function: GroupFunction, argument: Any, content: Any
     ) -> ShardHandle:
         """Submit a call for one shard."""
-        given = (handle.shard, handle.returned, argument, content, number)
-        return handle._replace(returned=self._submit(handle.worker, tasks.call, function, *given))
+        arguments = (handle.shard, handle.returned, argument, content, number)
+        returned = self._submit(handle.worker, tasks.call, function, *arguments)
+        return handle._replace(returned=returned)
 
     def _broadcast_content(self, content: Any, workers: list[str]) -> dict[str, Any]:
         """Send the counts for ψ to the workers, once per sweep."""
@@ -330,9 +331,9 @@ class DaskBackend(ShardedBackend):
         for _ in range(MAX_LOSSES):
             while (handle := self._handles[number]) is not UNASSIGNED:
                 future = self._submit(handle.worker, get, handle.returned)
-                found = self._wait(future, {handle.worker, *self._inputs})
-                if found is not Lost.WORKER:
-                    return found
+                result = self._wait(future, {handle.worker, *self._inputs})
+                if result is not Lost.WORKER:
+                    return result
                 if not self._inputs:
                     break
                 self._repair()

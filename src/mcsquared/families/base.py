@@ -344,13 +344,13 @@ class ConjugateFamily(FamilyTraits, ABC):
             raise InputError(f"a family must be a mapping, got {type(values).__name__}")
         if values.get("family") != cls.name:
             raise InputError(f"family must be {cls.name!r}, got {values.get('family')!r}")
-        given = {field: value for field, value in values.items() if field != "family"}
+        fields = {field: value for field, value in values.items() if field != "family"}
         allowed = _field_names(cls) or []
-        unknown = [str(field) for field in given if field not in allowed]
+        unknown = [str(field) for field in fields if field not in allowed]
         if unknown:
             raise InputError(f"fields of {cls.name!r} must be among {allowed}, got {unknown[0]!r}")
         try:
-            return cls(**given)
+            return cls(**fields)
         except TypeError as error:
             raise InputError(
                 f"the fields of the family {cls.name!r} are invalid: {error}"

@@ -93,8 +93,8 @@ class MultivariateGaussian(ConjugateFamily):
         super().__post_init__()
         fields = [name for name in ("mean", "scale", "origin") if getattr(self, name) is not None]
         if len({len(getattr(self, name)) for name in fields}) > 1:
-            found = ", ".join(f"{name} {len(getattr(self, name))}" for name in fields)
-            raise InputError(f"the dimensions of MultivariateGaussian must agree, got {found}")
+            widths = ", ".join(f"{name} {len(getattr(self, name))}" for name in fields)
+            raise InputError(f"the dimensions of MultivariateGaussian must agree, got {widths}")
         if fields and self.degrees is not None and self.degrees <= self.width - 1:
             raise InputError(
                 "degrees of MultivariateGaussian must be greater than the dimensions less one "
@@ -122,11 +122,11 @@ class MultivariateGaussian(ConjugateFamily):
             )
         width = x.shape[1]
         for field in ("mean", "scale"):
-            given = getattr(self, field)
-            if given is not None and len(given) != width:
+            value = getattr(self, field)
+            if value is not None and len(value) != width:
                 raise InputError(
                     f"{field} of MultivariateGaussian must have the dimensions of the data "
-                    f"({width}), got {len(given)}"
+                    f"({width}), got {len(value)}"
                 )
         data_mean, variances = mean_and_variance("MultivariateGaussian", x)
         return replace(

@@ -215,12 +215,12 @@ class Observations:
 
         These columns follow those of `context_columns`; only their sums over clusters are used.
         """
-        first, found = self.context_columns[-1][1].stop if self.context_columns else 0, []
+        first, result = self.context_columns[-1][1].stop if self.context_columns else 0, []
         for c, family in enumerate(self.dense_families):
             if has_background(family):
-                found.append((c, slice(first, first + family.n_stats)))
+                result.append((c, slice(first, first + family.n_stats)))
                 first += family.n_stats
-        return found
+        return result
 
     @property
     def n_context_statistics(self) -> int:
@@ -239,13 +239,13 @@ class Observations:
     @property
     def statistics_in_rows(self) -> list[tuple[Floats, slice]]:
         """Statistics of each group, and their columns: of Python contexts and of outliers."""
-        found = [(context.statistics, columns) for context, columns in self.python_columns]
+        result = [(context.statistics, columns) for context, columns in self.python_columns]
         if self.outliers is not None:
             for c, columns in self.background_columns:
                 values = self.dense.values[:, self.dense.value_start[c], None]
                 rows = self.dense_families[c].centred_statistics(values)
-                found.append((rows * self.outliers[:, [c]], columns))
-        return found
+                result.append((rows * self.outliers[:, [c]], columns))
+        return result
 
     @property
     def python_columns(self) -> list[tuple[PythonObservations, slice]]:

@@ -436,8 +436,8 @@ class Reader:
 
     def csr(self, name: str, n_rows: int, n_columns: int) -> sparse.csr_matrix:
         """Return a sparse matrix of positive counts, int32 or int64 (n_rows, n_columns)."""
-        found = self._tensors.get(f"{name}.data")
-        is_wide = found is not None and found.dtype == np.int64
+        counts = self._tensors.get(f"{name}.data")
+        is_wide = counts is not None and counts.dtype == np.int64
         data = self.array(f"{name}.data", np.int64 if is_wide else np.int32, (None,), 1)
         indices = self.array(f"{name}.indices", np.int32, (data.size,), 0, n_columns - 1)
         indptr = self.array(f"{name}.indptr", np.int64, (n_rows + 1,), 0, data.size)

@@ -253,11 +253,11 @@ def _units(
     found: list[UnitDraws] = []
     n_children = n_groups
     for i, entry in enumerate(listed):
-        given = unpack_units(reader, i, entry["name"], n_children, n_draws, priors)
-        n_children = len(given["unit_names"])
+        fields = unpack_units(reader, i, entry["name"], n_children, n_draws, priors)
+        n_children = len(fields["unit_names"])
         families, prefix = priors.levels[entry["name"]].contexts, f"units.{i}.context"
         contexts = unpack_columns(reader, prefix, entry["contexts"], families, n_children)
-        found.append(UnitDraws(contexts=contexts, **given))
+        found.append(UnitDraws(contexts=contexts, **fields))
     if [units.name for units in found] != list(priors.levels):
         raise ModelFileError("the priors do not agree with the levels above groups")
     return found

@@ -115,8 +115,8 @@ def unpack_state(
         _set_counts(state, reader, observations)
     if groups_vary:
         tokens = sparse.csr_matrix(state.counts.topics_in_cluster)
-        found = _tables(reader, "tables_in_cluster", tokens, bool(priors.effects))
-        state.tables_in_cluster = found.toarray()
+        tables = _tables(reader, "tables_in_cluster", tokens, bool(priors.effects))
+        state.tables_in_cluster = tables.toarray()
     if priors.effects:
         effects = _effects(reader, "effects", priors, n_topics)
         state.effects = EffectState(effects.tables.toarray(), effects.weights, effects.v)
@@ -130,21 +130,21 @@ def unpack_state(
 def _concentrations(reader: Reader, priors: Priors) -> dict[str, Any]:
     """Return the concentrations by name; the priors must allow them."""
     values = reader.array("concentrations", np.float64, (len(CONCENTRATIONS),), 0.0).tolist()
-    found = dict(zip(CONCENTRATIONS, values, strict=True))
-    for name, value in found.items():
+    concentrations = dict(zip(CONCENTRATIONS, values, strict=True))
+    for name, value in concentrations.items():
         if not CONCENTRATIONS[name].allows(value, getattr(priors, name)):
             raise ValueError(f"{name}={value!r} is not possible under these priors")
-    return found
+    return concentrations
 
 
 def _state_shapes(reader: Reader, observations: Observations) -> Floats:
     """Return the shapes of the categories of all bags; fixed ones are those of the priors."""
     shapes = observations.bags.shapes.copy()
     if observations.has_learned_bags:
-        found = unpack_shapes(reader, "category_shapes", len(shapes))
+        learned = unpack_shapes(reader, "category_shapes", len(shapes))
         for family, columns in observations.bag_columns:
             if family.is_learned:
-                shapes[columns] = found[columns]
+                shapes[columns] = learned[columns]
     return shapes
 
 
@@ -174,8 +174,8 @@ def _set_counts(state: State, reader: Reader, observations: Observations) -> Non
     else:
         frequency = np.bincount(observations.word, minlength=observations.n_words)
         lengths = np.diff(observations.group_start)
-        found = np.bincount(state.cluster_of_group, lengths, minlength=n_clusters)
-        agree = np.array_equal(tokens, found)
+        in_corpus = np.bincount(state.cluster_of_group, lengths, minlength=n_clusters)
+        agree = np.array_equal(tokens, in_corpus)
     if frequency is not None:  # words, not vectors
         of_topic = words.sum(axis=0, dtype=np.int64)
         agree = agree and np.array_equal(words.sum(axis=1, dtype=np.int64), frequency)
@@ -331,15 +331,15 @@ def _background(reader: Reader, name: str, sizes: Integers, priors: Priors) -> F
     if not priors.background_columns:
         return None
     shape = (len(sizes) + 1, 3 * len(priors.background_columns))
-    found = reader.array(name, np.float64, shape, -MAX_FLOAT, MAX_FLOAT)
+    statistics = reader.array(name, np.float64, shape, -MAX_FLOAT, MAX_FLOAT)
     most = np.append(sizes, sizes.sum())
     for context, columns in priors.background_columns.items():
-        n = found[:, columns.start]
+        n = statistics[:, columns.start]
         is_count = bool(((n >= 0) & (n <= most) & (n == np.floor(n))).all())
         family = priors.contexts[context]
-        if not (is_count and has_finite_normaliser(family, found[:, columns])):
+        if not (is_count and has_finite_normaliser(family, statistics[:, columns])):
             raise ModelFileError(f"the array {name!r} contains invalid statistics")
-    return found.copy()
+    return statistics.copy()
 
 
 def _pack_effects(prefix: str, effects: EffectParameters) -> Tensors:

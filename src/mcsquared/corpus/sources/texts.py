@@ -145,10 +145,10 @@ class WordsBuilder:
         self._words_of_codes = None if words_of_codes is None else _word_list(words_of_codes)
         if self._words_of_codes and all(w.isascii() and w.isdigit() for w in self._words_of_codes):
             self._words_of_codes = None
-        given = vectorizer or {}
-        self.options = storable_options(given)
-        self._drops_function_words = given.get("stop_words", "auto") == "auto"
-        self._vectorizer = vectorizer_arguments(given)
+        options = vectorizer or {}
+        self.options = storable_options(options)
+        self._drops_function_words = options.get("stop_words", "auto") == "auto"
+        self._vectorizer = vectorizer_arguments(options)
         self._language: str | None = None
         self._limits = {
             name: self._vectorizer.pop(name, None) for name in ("min_df", "max_df", "max_features")
@@ -294,10 +294,10 @@ class WordsBuilder:
 
 def _content_words(names: Any, frequency: Int64s, notes: list[str]) -> Bools:
     """Return the mask of the words that are not function words of the language of the texts."""
-    found = detect_function_words(names, frequency)
-    if found is None:
+    detected = detect_function_words(names, frequency)
+    if detected is None:
         return np.ones(len(names), bool)
-    language, words = found
+    language, words = detected
     drop = is_function_ngram(names, words)
     examples = ", ".join(names[np.argsort(-frequency * drop, kind="stable")[:5]])
     notes.append(

@@ -117,9 +117,9 @@ def detect_function_words(names: Sequence[str], frequency: Int64s) -> tuple[str,
     best, total = None, frequency.sum()
     most = _MIN_FUNCTION_SHARE * total
     for language in _FUNCTION_WORDS:
-        found = [position[word] for word in function_words(language) if word in position]
-        if len(found) >= _MIN_FUNCTION_WORDS and frequency[found].sum() > most:
-            best, most = language, frequency[found].sum()
+        positions = [position[word] for word in function_words(language) if word in position]
+        if len(positions) >= _MIN_FUNCTION_WORDS and frequency[positions].sum() > most:
+            best, most = language, frequency[positions].sum()
     return None if best is None else (best, set(function_words(best)))
 
 

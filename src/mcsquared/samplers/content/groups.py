@@ -36,17 +36,17 @@ def sweep_groups(task: GroupTask, words_in_topic: Int32s | None = None) -> Sums:
     ``words_in_topic``, int32 (n_words, topic slots), if it is given.
     """
     content = content_of(task.observations)
-    found: dict[str, Any]
+    sums: dict[str, Any]
     if task.globals.groups_vary:
         # With levels above groups, topics were drawn before the types of their parents.
-        found = (
+        sums = (
             content.draw_topics(task, words_in_topic) if task.globals.parent_weights is None else {}
         )
         has_effects = task.globals.effects is not None
-        found |= effects.resample_groups(task) if has_effects else resample_varying_groups(task)
+        sums |= effects.resample_groups(task) if has_effects else resample_varying_groups(task)
     else:
-        found = content.draw_clusters_and_topics(task)
-    return Sums(**found, **sum_groups(task))
+        sums = content.draw_clusters_and_topics(task)
+    return Sums(**sums, **sum_groups(task))
 
 
 def content_of(observations: Observations) -> ModuleType:
@@ -138,10 +138,10 @@ def sum_by_label(
         sum_contexts(first, last, *contexts, groups, statistics, categories, totals)
         return groups, categories, totals
 
-    found, *others = threads.map(n_chunks, run, even=True, work=70.0 * observations.n_groups)
+    counts, *others = threads.map(n_chunks, run, even=True, work=70.0 * observations.n_groups)
     for other in others:
-        for total, part in zip(found, other, strict=True):
+        for total, part in zip(counts, other, strict=True):
             total += part
     context_statistics_by_chunk(observations, label_of_group, statistics)
-    sums = zip(("groups", "categories", "totals"), found, strict=True)
+    sums = zip(("groups", "categories", "totals"), counts, strict=True)
     return {**dict(sums), "context_statistics": statistics}

@@ -47,9 +47,9 @@ def sum_messages(
     globals_, log_rows, n_units = argument
     labels = Labels(labels.cluster_of_group, labels.topic_of_token.copy())
     task = GroupTask(observations, labels, globals_, threads)
-    found: dict[str, Any] = {}
+    sums: dict[str, Any] = {}
     if globals_.groups_vary:
-        found = content_of(observations).draw_topics(task)
+        sums = content_of(observations).draw_topics(task)
     rows = np.ascontiguousarray(np.exp(log_rows).T)
     chunk_start, n_clusters = observations.layout.chunk_start, globals_.slots[0]
 
@@ -67,7 +67,7 @@ def sum_messages(
     messages = np.zeros((n_units, len(log_rows)), np.int64)
     for first, last, score in scorers(task):
         messages += sum(threads.map(last - first, partial(send, score), first, even=True))
-    return labels, found | {"messages": messages}
+    return labels, sums | {"messages": messages}
 
 
 class UnitCount(NamedTuple):

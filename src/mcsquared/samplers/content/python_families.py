@@ -60,8 +60,8 @@ def log_likelihood_of_groups(observations: Observations, globals_: Globals) -> F
         return np.zeros((0, 0))
     for context, parameters in zip(contexts, globals_.contexts.python, strict=True):
         if parameters is not None:
-            found = _log_likelihood(context.family, context.x, parameters, n_slots)
-            total[context.observed] += _without_nan(found)
+            log_likelihood = _log_likelihood(context.family, context.x, parameters, n_slots)
+            total[context.observed] += _without_nan(log_likelihood)
     return total
 
 
@@ -102,8 +102,8 @@ def _log_likelihood(
     n = x.shape[0]
     if not n:
         return np.zeros((0, n_slots))
-    found = np.ascontiguousarray(family.log_likelihood(x, parameters), np.float64)
-    return _checked(family, "log_likelihood", found, (n, n_slots), "(observations, clusters)")
+    values = np.ascontiguousarray(family.log_likelihood(x, parameters), np.float64)
+    return _checked(family, "log_likelihood", values, (n, n_slots), "(observations, clusters)")
 
 
 def _checked(
@@ -120,16 +120,16 @@ def _checked(
 
 def checked_naturals(family: ConjugateFamily, natural: Any, n_slots: int) -> Floats:
     """Return natural parameters after a check, clipped so that 0 times them is 0."""
-    found, shape = np.asarray(natural, np.float64), (n_slots, family.n_stats)
-    found = _checked(family, "natural_parameters", found, shape, "(topics, n_stats)")
-    return np.clip(found, -LARGEST_NATURAL, LARGEST_NATURAL)
+    values, shape = np.asarray(natural, np.float64), (n_slots, family.n_stats)
+    checked = _checked(family, "natural_parameters", values, shape, "(topics, n_stats)")
+    return np.clip(checked, -LARGEST_NATURAL, LARGEST_NATURAL)
 
 
 def _without_nan(log_likelihood: Floats) -> Floats:
     """Replace NaN and ∞ by −∞, and rows without a finite value by 0."""
-    found = np.where(log_likelihood < np.inf, log_likelihood, -np.inf)
-    found[~(found > -np.inf).any(axis=1)] = 0.0
-    return found
+    finite = np.where(log_likelihood < np.inf, log_likelihood, -np.inf)
+    finite[~(finite > -np.inf).any(axis=1)] = 0.0
+    return finite
 
 
 class SlotStatistics:
@@ -187,8 +187,8 @@ class SlotStatistics:
 
 
 def _log_normaliser(family: ConjugateFamily, statistics: Floats) -> Floats:
-    found = np.asarray(family.log_normaliser(statistics), np.float64)
-    return _checked(family, "log_normaliser", found, (len(statistics),), "(rows)")
+    log_normaliser = np.asarray(family.log_normaliser(statistics), np.float64)
+    return _checked(family, "log_normaliser", log_normaliser, (len(statistics),), "(rows)")
 
 
 class GroupOrder:
@@ -269,7 +269,7 @@ def draw_clusters_by_chunk(
 
 def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
     """Draw topics token by token, then clusters given topics: λ = ∞, parameters integrated out."""
-    found = draw_topics(task)
+    sums = draw_topics(task)
     observations, labels, globals_, _ = task
     log_shares, starts = globals_.weights.log_shares, observations.group_start
 
@@ -287,7 +287,7 @@ def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:
     topics = np.zeros(globals_.slots, np.int32)
     cluster_of_token = np.repeat(labels.cluster_of_group, np.diff(starts))
     np.add.at(topics, (cluster_of_token, labels.topic_of_token), 1)
-    return found | {"topics_in_cluster": topics}
+    return sums | {"topics_in_cluster": topics}
 
 
 def draw_topics(task: GroupTask, words_in_topic: Any = None) -> dict[str, Any]:

@@ -82,7 +82,7 @@ def find_tokens(
     column = observations.word[token] if is_words else np.arange(len(token), dtype=np.int32)
     cells = (start, group + observations.first_group, cluster)
     first_of_chunk = observations.group_start[observations.layout.chunk_start]
-    found = MovedLabels(
+    moved = MovedLabels(
         labels.cluster_of_group,
         topics,
         kernels.TopicTokens(token + observations.first_token, column, *cells),
@@ -91,7 +91,7 @@ def find_tokens(
         np.zeros(0),
         in_b.view(np.uint8),
     )
-    return found, _seed_cells(observations, found, seeds, key)
+    return moved, _seed_cells(observations, moved, seeds, key)
 
 
 def _seed_cells(

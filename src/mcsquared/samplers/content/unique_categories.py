@@ -65,11 +65,11 @@ def propose(
 
 def groups_with(bags: BagContexts, is_unique: Bools) -> Int64s:
     """Return the groups that have at least one of the categories, increasing."""
-    found = [np.zeros(0, np.int64)]
+    groups = [np.zeros(0, np.int64)]
     for start in bags.start:
         entries = np.flatnonzero(is_unique[bags.category[start[0] : start[-1]]])
-        found.append(np.searchsorted(start, start[0] + entries, side="right") - 1)
-    return np.unique(np.concatenate(found))
+        groups.append(np.searchsorted(start, start[0] + entries, side="right") - 1)
+    return np.unique(np.concatenate(groups))
 
 
 def apply(

@@ -64,8 +64,8 @@ def draw_topics(task: GroupTask, words_in_topic: Any = None) -> dict[str, Any]:
     for first, last, tokens in token_blocks(task):
         if task.globals.effects is not None:
             with_effects = partial(effects.draw_vector_topics_by_chunk, task, tokens)
-            found = task.threads.map(last - first, with_effects, first, work=work)
-            parts += [(None, part) for part in found]
+            statistics_of_parts = task.threads.map(last - first, with_effects, first, work=work)
+            parts += [(None, part) for part in statistics_of_parts]
         else:
             draw = partial(_draw_topics, task, tokens)
             parts += task.threads.map(last - first, draw, first, work=work)
