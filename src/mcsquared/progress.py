@@ -129,8 +129,14 @@ class _Lines:
         self.pause = FIRST_PAUSE
 
     def extend(self, n_sweeps: int) -> None:
-        self.last_tenth = self.last_tenth * self.n_total // (n_sweeps * self.n_chains)
-        self.n_total = n_sweeps * self.n_chains
+        before, self.n_total = self.n_total, n_sweeps * self.n_chains
+        if self.last_tenth:
+            print(
+                f"not converged after {before} sweeps: continuing to {self.n_total}",
+                file=self.stream,
+                flush=True,
+            )
+        self.last_tenth = self.last_tenth * before // self.n_total
 
     def show(self, info: Any, done: int, now: float, summary: str) -> None:
         tenth = done * N_LINES // max(self.n_total, 1)

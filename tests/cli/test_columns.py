@@ -4,6 +4,7 @@ import pytest
 
 from mcsquared.cli.reading import ContextOption, parse_contexts
 from mcsquared.errors import InputError
+from tests.cli.commands import invoke, rejected
 
 
 @pytest.mark.parametrize(
@@ -37,3 +38,13 @@ def test_a_context_without_a_column_or_with_an_empty_family_is_rejected(option):
 def test_a_column_named_twice_is_rejected():
     with pytest.raises(InputError, match="'year' twice"):
         parse_contexts(["year", "place", "year:poisson"])
+
+
+def test_without_texts_the_option_for_one_row_per_word_is_named(tmp_path):
+    path = tmp_path / "loans.csv"
+    path.write_text("member;book\nM1;Emma\nM1;Ulysses\n", encoding="utf-8")
+    result = invoke("fit", path)
+    assert "member, book, got none; for a file with one row per word, use --long" in rejected(
+        result
+    )
+    assert "note: the fields of loans.csv are separated by ';'" in result.stderr

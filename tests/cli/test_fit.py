@@ -150,7 +150,7 @@ def test_a_checkpoint_is_not_overwritten_silently(papers_file, tmp_path):
         ({"--text": "abstrakt"}, "abstrakt"),
         ({"--text": "year"}, "year"),
         ({"--context": "yeer"}, "yeer"),
-        ({"--context": "year:gausian"}, "gausian"),
+        ({"--context": "year:gausian"}, "add the family, such as 'year:gausian:categorical'"),
         ({"--context": "subject:gaussian"}, "subject"),
     ],
 )
@@ -417,7 +417,7 @@ def test_a_time_limit_must_be_positive(papers_file, tmp_path):
 def test_fit_without_a_text_column_lists_the_columns_of_the_file(papers_file, tmp_path):
     said = rejected(invoke("fit", papers_file, "--out", tmp_path / "papers.mc2"))
     assert "--text" in said
-    assert "abstract, year, authors, subject" in said
+    assert "abstract, year, authors, subject, got none; the longest texts are in 'abstract'" in said
     assert files_in(tmp_path) == {"papers.csv"}
 
 

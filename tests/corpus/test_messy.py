@@ -7,6 +7,7 @@ import pytest
 import mcsquared as mc2
 from mcsquared.corpus.columns.convert import conform
 from mcsquared.corpus.columns.values import interpret
+from mcsquared.corpus.sources.decoding import detect_encoding
 from mcsquared.corpus.sources.files import detect_separator, read_table
 from mcsquared.errors import InputError
 
@@ -34,7 +35,14 @@ def test_a_wrong_number_of_fields_names_the_option(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "separator"),
-    [("a,b\n1,2\n", ","), ("a;b\n1,5;2\n", ";"), ("a|b\n1|2\n", "|"), ("text\none, two\n", ",")],
+    [
+        ("a;b\n1;2;3\n4;5\n", ";"),
+        ("a\nb,c\n", ","),
+        ("a,b\n1,2\n", ","),
+        ("a;b\n1,5;2\n", ";"),
+        ("a|b\n1|2\n", "|"),
+        ("text\none, two\n", ","),
+    ],
 )
 def test_the_separator_gives_the_same_number_of_fields_in_every_line(text, separator):
     assert detect_separator(text, ",") == separator
@@ -196,6 +204,119 @@ def test_ngrams_hashtags_emojis_and_languages_are_options():
 def test_scripts_without_spaces_are_noticed(text, language):
     corpus = mc2.Corpus.from_texts([text, text + "!"], max_df=1.0)
     assert any(language in note and "from_tokens" in note for note in corpus.notes)
+
+
+def test_without_spaces_pairs_of_characters_are_counted_in_new_texts_as_well(tmp_path):
+    texts = ["手机屏幕很好", "酒店房间, good wifi", "手机电池"] * 2
+    corpus = mc2.Corpus.from_texts(texts)
+    assert {"电池", "机屏", "屏幕", "good", "wifi"} <= set(corpus.vocabulary)
+    assert any("pairs of characters are counted instead" in note for note in corpus.notes)
+    for options in ({"token_pattern": r"\w+"}, {"character_pairs": False}):
+        assert "手机屏幕很好" in mc2.Corpus.from_texts(texts, **options).vocabulary
+    model = mc2.MC2(n_sweeps=4, burn_in=2, random_state=0, progress=False).fit(corpus)
+    model.save(tmp_path / "m.mc2")
+    loaded = mc2.MC2.load(tmp_path / "m.mc2")
+    _, read = loaded._prepare(["good 机电池"], None)
+    assert read.n_tokens == 3
+
+
+def test_tags_and_entities_of_html_are_no_words():
+    texts = [
+        "Fish &amp; chips<br>caf&eacute;&nbsp;open",
+        "fish <a href='x'>chips</a> if a<b &lt; c",
+    ]
+    words = set(mc2.Corpus.from_texts(texts, max_df=1.0).vocabulary)
+    assert words == {"fish", "chips", "café", "open", "if"}
+    own = mc2.Corpus.from_texts(texts, tokenizer=str.split, token_pattern=None)
+    assert "&amp;" in own.vocabulary
+
+
+def test_the_first_line_of_excel_names_the_separator(tmp_path):
+    path = tmp_path / "excel.csv"
+    path.write_text("\ufeffsep=;\r\ntext;a\r\nred;1,5\r\n", encoding="utf-8")
+    table = read_table(path)
+    assert list(table.columns) == ["text", "a"]
+    assert table.typed("a", "x").tolist() == [1.5]
+    assert list(read_table(path, sep="^").columns) == ["text;a"]
+
+
+def test_repeated_headers_and_empty_fields_beyond_the_header_are_dropped(tmp_path):
+    path = tmp_path / "joined.txt"
+    path.write_text("text\tyear\none\t1\t\t\ntext\tyear\ntwo\t2\n")
+    table = read_table(path)
+    assert table.columns == {"text": ["one", "two"], "year": ["1", "2"]}
+    assert "1 line of joined.txt that repeat its header were dropped" in table.notes
+    path.write_text("text\tyear\none\t1\t\t3\n")
+    with pytest.raises(InputError, match="must have 2 fields per line"):
+        read_table(path)
+
+
+def test_only_a_used_column_must_have_a_unique_name(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text("t,x,x,y\nant bee,1,2,3\n")
+    assert list(mc2.Corpus.read(path, text="t", contexts=["y"]).contexts) == ["y"]
+    message = "contexts must name a unique column, got 'x', which p.csv has several times"
+    with pytest.raises(InputError, match=message):
+        mc2.Corpus.read(path, text="t", contexts=["x"])
+    with pytest.raises(InputError, match="must name a unique column"):
+        mc2.Corpus.read(path, content=["x"])
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("用户,评论\n1,这个手机很好,但是电池不行\n", "gb18030"),
+        ("名前,感想\n1,この部屋はとても静かでした\n", "cp932"),
+        ("名前,感想\n1,この部屋はとても静かでした\n", "euc_jp"),
+        ("이름,평가\n1,이 방은 정말 좋았습니다\n", "cp949"),
+        ("姓名,評論\n1,這個手機很好,但是電池不行\n", "big5"),
+        ("Größe,Text\n1,über alles äöü\n", "cp1252"),
+        ("âge,é\nà,été où ça brûlé\n", "cp1252"),
+    ],
+)
+def test_encodings_of_several_languages_are_detected(text, encoding):
+    assert detect_encoding(text.encode(encoding)) == encoding
+    assert detect_encoding(text.encode("utf-8")) == "utf-8"
+    assert detect_encoding(text.encode("utf-16")) == "utf-16"
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("имя,отзыв\n1,очень хорошая комната и вид\n", "cp1251"),
+        ("имя,отзыв\n1,очень хорошая комната и вид\n", "koi8-r"),
+        ("όνομα,κριτική\n1,πολύ καλό δωμάτιο\n", "cp1253"),
+        ("žluťoučký,kůň\npříliš,úpěl\n", "cp1250"),
+    ],
+)
+def test_other_alphabets_are_not_taken_for_chinese(text, encoding):
+    assert detect_encoding(text.encode(encoding)) in ("cp1252", "latin-1")
+
+
+@pytest.mark.parametrize(
+    ("fields", "moment"),
+    [
+        (["15.03.2024 14:30", "2024-03-15T14:30:00Z"], "2024-03-15T14:30"),
+        (["3/15/2024 2:30 PM", "03/15/2024 14:30:00"], "2024-03-15T14:30"),
+        (["15.03.24", "15 marzo 2024", "15. März 2024", "15 mars 2024"], "2024-03-15"),
+        (["15 de mar de 2024", "15/03/2024", "2024年3月15日"], "2024-03-15"),
+        (["01.05.70", "1 mag 1970", "1 mei 1970"], "1970-05-01"),
+    ],
+)
+def test_dates_of_several_languages_with_times_are_read(fields, moment):
+    dates = interpret(fields)
+    assert dates.dtype.kind == "M"
+    assert (dates == np.datetime64(moment)).all()
+
+
+def test_names_and_numbers_that_resemble_dates_are_not_dates():
+    for fields in (["Marvel 2019"], ["1.2.10"], ["25.61.14"], ["jui 2020"], ["01/02/24"]):
+        assert interpret(fields) == fields
+
+
+def test_marks_of_spreadsheets_are_missing_numbers():
+    np.testing.assert_array_equal(interpret(["1,5", "#N/A", "k.A.", "n.d."]), [1.5, *[np.nan] * 3])
+    assert interpret(["red", "k.A."]) == ["red", "k.A."]
 
 
 def test_a_model_splits_new_texts_as_those_of_the_fit(tmp_path):

@@ -147,8 +147,12 @@ def test_topic_shares_of_a_cluster_are_those_of_its_own_groups(long_group):
 def test_names_are_unique_and_start_with_different_words():
     same = ["war", "peace", "treaty", "border", "army"]
     names = _unique([same, same, same, ["war"], ["war"], [], []], {})
-    assert names[:3] == ["war, peace, treaty", "peace, war, treaty", "treaty, war, peace"]
+    assert names[:3] == ["war, peace, treaty", "peace, war, border", "treaty, war, border"]
     assert names[3:] == ["war", "war (2)", "", ""]
+    assert _unique([same, same[::-1]], {}, ["a: b", ""]) == [
+        "war, peace, a: b",
+        "army, border, treaty",
+    ]
     assert _unique([same, same], {1: "conflict"}) == ["war, peace, treaty", "conflict"]
 
 

@@ -169,7 +169,8 @@ def print_result(model: MC2, out: Path) -> None:
     n_unsettled = model.posterior_.unsettled()["group"].nunique()
     if n_unsettled:
         share = n_unsettled / model.posterior_.n_groups
-        typer.echo(f"  {plural(n_unsettled, 'group')} ({share:.0%}) between clusters (unsettled)")
+        percent = "less than 1%" if share < 0.005 else f"{share:.0%}"
+        typer.echo(f"  {plural(n_unsettled, 'group')} ({percent}) between clusters (unsettled)")
     for units in model.posterior_.units:
         n_types = model.posterior_.level(units.name).n_clusters
         n_units = plural(len(units.unit_names), "unit")

@@ -24,6 +24,7 @@ from mcsquared.fitting.disk import folder_batches
 _TEXT_KEY = "text"
 _SEPARATOR_KEY = "separator:"
 _GROUP_KEY, _VALUE_KEY = "group", "value"  # of a file with one row per token
+_MIN_TEXT_LENGTH = 12  # mean length of the strings of a column that may contain texts
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,10 @@ def _parse_context(option: str) -> ContextOption:
         try:
             families.by_name(family)
         except InputError as error:
-            raise InputError(f"--context {option!r}: {error}") from None
+            raise InputError(
+                f"--context {option!r}: {error}; if the name of the column contains ':', add the "
+                f"family, such as '{option}:categorical'"
+            ) from None
     if not name or not family:
         raise InputError(f"--context must be COLUMN or COLUMN:FAMILY, got {option!r}")
     return ContextOption(name, family)
@@ -166,7 +170,7 @@ def read_for_fit(file: FileOptions, contexts: list[ContextOption]) -> Corpus | P
         return folder
     table = file.table()
     if file.text is None and file.group is None:
-        raise InputError(f"--text must be one of {', '.join(table.columns)}, got none")
+        raise InputError(_missing_text(table))
     if file.group is None:
         options: Any = {"group_names": file.names, **file.text_options}
         options |= {"levels": list(file.levels), "level_contexts": level_contexts}
@@ -186,6 +190,22 @@ def read_for_fit(file: FileOptions, contexts: list[ContextOption]) -> Corpus | P
         elif context.family != "auto":
             columns[context.name] = columns[context.name].convert_for(context.family)
     return corpus.with_contexts(columns)
+
+
+def _missing_text(table: Table) -> str:
+    """Return the error for a missing ``--text``: the columns, and the likely one."""
+    for note in table.notes:
+        print_message(f"note: {note}")
+    texts = {
+        name: sum(len(field) for field in values if isinstance(field, str))
+        for name, values in table.columns.items()
+        if isinstance(values, list)
+    }
+    message = f"--text must be one of {', '.join(table.columns)}, got none"
+    longest = max(texts, key=lambda name: texts[name], default=None)
+    if longest is not None and texts[longest] >= _MIN_TEXT_LENGTH * table.n_rows:
+        return f"{message}; the longest texts are in {longest!r}"
+    return f"{message}; for a file with one row per word, use --long GROUP --value COLUMN instead"
 
 
 def read_for_model(

@@ -133,8 +133,10 @@ class Corpus(LevelsMixin, ContentSizes):
             ("don't" is one word), ``max_df=0.5`` and, above 100 texts, ``min_df=2`` and
             ``stop_words="auto"``, which drops the function words of the texts' language
             (alternatives: a list, a language such as "german", or None). ``ngrams=2`` counts pairs
-            of words as well, and ``keep`` may list "hashtags" and "emojis". `notes` reports dropped
-            words. A model splits new texts in the same way.
+            of words as well, and ``keep`` may list "hashtags" and "emojis". Tags and entities of
+            HTML are removed. In scripts without spaces, such as Chinese, pairs of characters are
+            counted (``character_pairs=False`` prevents it); a tokenizer of the language finds
+            words. `notes` reports dropped words. A model splits new texts in the same way.
 
         Examples
         --------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from mcsquared.posterior.tables import token_share_of_topic
 if TYPE_CHECKING:
     from mcsquared.posterior.posterior import Posterior
 
+# Phrases about contexts: any, those of most groups of a cluster that are rarer in other clusters,
+# or those of most groups whether rarer or not, with the name of the context.
+PhraseKind = Literal["any", "distinctive", "usual"]
+
 N_WORDS = 3  # in a name
 N_PHRASES = 2  # about contexts or dimensions in a name
 MIXED = "mixed: "  # before the name of a cluster without a word or value of half of its groups
@@ -28,26 +32,30 @@ _MIN_SHARE, _MIN_LIFT = 0.5, 1.2
 _MIN_SECOND_SHARE = 0.2  # of the groups, for further words of a name
 _MIN_DEVIATION = 0.5  # of a low or high mean from the overall mean, in standard deviations
 _MAX_NARROW_SD = 0.5  # standard deviation of a narrow cluster, in standard deviations of all groups
-_WORDLIKE = re.compile(r"[^\W\d_]{2,}([-'’ _][^\W\d_]+)*")
+# Two letters or more, or one of a script whose characters are syllables or words.
+_WORDLIKE = re.compile(
+    r"([^\W\d_]{2,}|[\u0e00-\u109f\u1780-\u17ff\u3040-\u9fff])([-'’ _][^\W\d_]+)*"
+)
 
 
 def cluster_names(posterior: Posterior, dimensions: Sequence[str] | None = None) -> list[str]:
     """Return a unique name for each cluster; empty if nothing is distinctive.
 
-    Every group counts once, so a single long group cannot determine the name. If no word and no
-    context value is in half of the groups, the name starts with "mixed: ". ``dimensions`` are the
-    names of the dimensions of vectors.
+    Every group counts once, so a single long group cannot determine the name. Words and values that
+    are as common in other clusters stand at the end, values with the name of their context. If no
+    word and no value is in half of the groups, the name starts with "mixed: ". ``dimensions`` are
+    the names of the dimensions of vectors.
     """
     words = None if posterior.vocabulary is None else TopicWords(posterior)
     has_words = words is not None and words.readable
-    contexts = _context_phrases(posterior, majority=has_words)
+    contexts = _context_phrases(posterior, "distinctive" if has_words else "any")
     given = posterior.given_names.get("clusters", {})
     if words is not None and words.readable:
-        phrases, is_mixed = _word_phrases(posterior, words, contexts)
-        names = _unique(phrases, given)
+        described = _word_phrases(posterior, words, contexts)
+        names = _unique([found.phrases for found in described], given, [x.last for x in described])
         return [
-            f"{MIXED}{name}" if name and mixed and k not in given else name
-            for k, (name, mixed) in enumerate(zip(names, is_mixed, strict=True))
+            f"{MIXED}{name}" if name and found.is_mixed and k not in given else name
+            for k, (name, found) in enumerate(zip(names, described, strict=True))
         ]
     if any(contexts) or not posterior.parameters or words is not None:
         phrases = [found[:N_PHRASES] for found in contexts]
@@ -117,59 +125,83 @@ class TopicWords:
         return ", ".join(self.distinct(probability)[:N_WORDS])
 
 
-def _unique(phrases: list[list[str]], given: dict[int, str]) -> list[str]:
-    """Join the first phrases of each list into a name; no two names are equal, unless empty.
+def _unique(
+    phrases: list[list[str]], given: dict[int, str], last: Sequence[str] | None = None
+) -> list[str]:
+    """Join the first phrases of each list into a name; no two have the same phrases, unless empty.
 
-    If possible, no two start with the same phrase. ``given`` has names chosen by the user.
+    If possible, no two start with the same phrase. ``given`` has names chosen by the user, ``last``
+    a phrase that ends each name, or "".
     """
     names: list[str] = []
-    used = set(given.values())
+    used, used_sets = set(given.values()), [{*name.split(", ")} for name in given.values()]
     first_phrases: set[str] = set()
     for number, found in enumerate(phrases):
         if number in given:
             names.append(given[number])
             continue
-        first = next((phrase for phrase in found[:N_WORDS] if phrase not in first_phrases), None)
+        end = [last[number]] if last and last[number] else []
+        n_words = N_WORDS - len(end)
+        first = next((phrase for phrase in found[:n_words] if phrase not in first_phrases), None)
         ordered = found if first is None else [first, *(x for x in found if x != first)]
-        name, n_used = ", ".join(ordered[:N_WORDS]), N_WORDS
-        while name in used and n_used < len(ordered):
+        chosen, n_used = ordered[:n_words] + end, n_words
+        while {*chosen} in used_sets and n_used < len(ordered):
             n_used += 1
-            name = ", ".join([*ordered[: N_WORDS - 1], ordered[n_used - 1]])
-        if name in used and name:
+            chosen = [*ordered[: n_words - 1], ordered[n_used - 1], *end]
+        name = ", ".join(chosen)
+        if name and (name in used or {*chosen} in used_sets):
             name = next(
                 f"{name} ({i})" for i in range(2, len(used) + 3) if f"{name} ({i})" not in used
             )
         used.add(name)
-        first_phrases.update(ordered[:1])
+        used_sets.append({*chosen})
+        first_phrases.update(chosen[:1])
         names.append(name)
     return names
 
 
+class _Described(NamedTuple):
+    """What may name a cluster."""
+
+    phrases: list[str]
+    last: str = ""  # a word or value of most groups that is as common in other clusters
+    is_mixed: bool = False  # no word or value is in half of the groups
+
+
 def _word_phrases(
     posterior: Posterior, words: TopicWords, contexts: list[list[str]]
-) -> tuple[list[list[str]], list[bool]]:
+) -> list[_Described]:
     """Return naming words for each cluster, preceded by a context value if no word is common.
 
-    The first phrase is a word or value of at least half of the groups; the second list is True for
-    clusters without one, whose first word is that of most groups.
+    The phrases contain a word or value of at least half of the groups, if there is one. Without
+    one, the first is the word of most groups.
     """
     content = posterior.cluster_content
     if content is None or posterior.document_frequency is None:
         shares = posterior.token_shares
-        return [words.distinct(row @ words.topics) for row in shares], [False] * len(shares)
+        return [_Described(words.distinct(row @ words.topics)) for row in shares]
+    usual_values = _context_phrases(posterior, "usual")
     sizes = np.bincount(posterior.labels)
     overall = posterior.document_frequency / posterior.n_fitted
-    result, is_mixed = [], []
+    result = []
     for k, size in enumerate(sizes):
         listed = content.words[k] >= 0
         word, share = content.words[k][listed], content.n_groups[k][listed] / size
         common, other, frequent = _ranked(word, share, overall[word])
-        value = [] if common else contexts[k][:1]
-        is_mixed.append(not (common or value or frequent))
-        if not common and not value:
-            common = frequent or word[:1].tolist()  # the first is the word of most groups
-        result.append(value + _one_per_stem(words.texts([*common, *other][:_N_CANDIDATES])))
-    return result, is_mixed
+        values, last = contexts[k][:1], ""
+        is_mixed = not (common or values or frequent or usual_values[k])
+        if not common and not values:
+            usual = words.texts(frequent[:1]) or usual_values[k][:1]
+            last = usual[0] if usual and other else ""
+            if not last:
+                common = frequent or word[:1].tolist()  # the first is the word of most groups
+                values = [] if frequent else usual
+        named = _one_per_stem(words.texts([*common, *other][:_N_CANDIDATES]))
+        named = [word for word in named if word != last]
+        # A value after the words may tell clusters with the same words apart.
+        phrases = [*named, *values] if common else [*values, *named]
+        result.append(_Described(phrases, last, is_mixed))
+    return result
 
 
 def _ranked(items: Int32s, share: Floats, overall: Floats) -> tuple[list[int], ...]:
@@ -223,54 +255,56 @@ def _items_of_topics(column: Column, table: Floats, weight: Int64s) -> list[list
     ]
 
 
-def _context_phrases(posterior: Posterior, majority: bool) -> list[list[str]]:
+def _context_phrases(posterior: Posterior, kind: PhraseKind) -> list[list[str]]:
     """Return phrases about the contexts of each cluster.
 
-    If there are bags, only the first context with a phrase is used, bags first. With ``majority``,
-    phrases contain only values that most groups of the cluster have, also those that are as common
-    overall.
+    If there are bags, only the first context with a phrase is used, bags first.
     """
     columns = sorted(posterior.contexts.items(), key=lambda pair: pair[1].kind != "bag")
     has_bag = bool(columns) and columns[0][1].kind == "bag"
     result: list[list[str]] = [[] for _ in range(posterior.n_clusters)]
     for name, column in columns:
-        for phrases, found in zip(result, _phrases(posterior, name, column, majority), strict=True):
+        for phrases, found in zip(result, _phrases(posterior, name, column, kind), strict=True):
             if not (has_bag and phrases):
                 phrases += found
     return result
 
 
-def _phrases(posterior: Posterior, name: str, column: Column, majority: bool) -> list[list[str]]:
+def _phrases(posterior: Posterior, name: str, column: Column, kind: PhraseKind) -> list[list[str]]:
     """Return phrases about a context for each cluster: values, "low ...", "high ..." or none."""
     short = shorten(name, MAX_VALUE_LENGTH)
     if column.kind == "bag":
-        return _common_values(posterior, column, majority)
+        return _common_values(posterior, column, short, kind)
     if column.kind in ("category", "boolean"):
         values = [f"not {short}", short]
         if column.categories is not None:
-            values = [shorten(value, MAX_VALUE_LENGTH) for value in column.categories]
+            label = f"{short}: " if kind == "usual" else ""
+            values = [f"{label}{shorten(x, MAX_VALUE_LENGTH)}" for x in column.categories]
         counts = np.zeros((posterior.n_clusters, len(values)))
         codes = np.asarray(column.observations(), np.int64)
         np.add.at(counts, (posterior.labels[column.observed], codes), 1.0)
-        lift = 0.0 if majority else _MIN_LIFT
+        lift = 0.0 if kind == "usual" else _MIN_LIFT
         return _majority_values(counts, np.bincount(posterior.labels), values, lift)
-    if majority or column.kind == "vector":
+    if kind != "any" or column.kind == "vector":
         return [[] for _ in range(posterior.n_clusters)]
     return [[phrase] if phrase else [] for phrase in _number_phrases(posterior, column, short)]
 
 
-def _common_values(posterior: Posterior, column: Column, majority: bool) -> list[list[str]]:
+def _common_values(
+    posterior: Posterior, column: Column, name: str, kind: PhraseKind
+) -> list[list[str]]:
     """Return the items of a bag that characterise each cluster, those of most groups first."""
     items, n_groups = common_items(posterior.labels, column.values, _N_CANDIDATES)
     n_with_item = np.bincount(column.values.indices, minlength=column.values.shape[1])
     overall = n_with_item / max(posterior.n_groups, 1)
     names: Any = column.categories
+    label = f"{name}: " if kind == "usual" else ""
     result = []
     for row, number, size in zip(items, n_groups, np.bincount(posterior.labels), strict=True):
         listed = row >= 0
         common, other, frequent = _ranked(row[listed], number[listed] / size, overall[row[listed]])
-        chosen = [*common, *(frequent if majority else other)]
-        result.append([shorten(names[v], MAX_VALUE_LENGTH) for v in chosen[:N_PHRASES]])
+        chosen = {"any": [*common, *other], "distinctive": common, "usual": frequent}[kind]
+        result.append([label + shorten(names[v], MAX_VALUE_LENGTH) for v in chosen[:N_PHRASES]])
     return result
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from mcsquared.arrays import Int64s
 from mcsquared.corpus import Column
+from mcsquared.corpus.sources.words import plain_text
 from mcsquared.errors import InputError
 from mcsquared.markup import shorten
 from mcsquared.posterior import Posterior
@@ -124,4 +125,4 @@ def text_data(texts: Sequence[Any] | None, groups: Int64s, n_groups: int) -> lis
         raise InputError(f"texts must have one entry per group ({n_groups}), got {len(texts)}")
     limit = min(_MAX_TEXT_LENGTH, max(200, _MAX_TOTAL_LENGTH // max(len(groups), 1)))
     chosen = [texts[j] for j in groups]
-    return [shorten(text, limit) if isinstance(text, str) else "" for text in chosen]
+    return [shorten(plain_text(text), limit) if isinstance(text, str) else "" for text in chosen]

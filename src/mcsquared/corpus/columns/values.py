@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.arrays import Floats
+from mcsquared.corpus.columns.dates import is_day_and_month, is_day_first, parse_date, parse_iso
 from mcsquared.errors import InputError
 
 DAY = datetime.timedelta(days=1)
@@ -19,6 +20,8 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 _NANOSECOND_DAYS = 106751.0  # before and after 1970 that int64 nanoseconds can represent
 _MIN_DISTINCT = 20  # fewer values may all be distinct by chance
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "nat", "<na>"})
+# Marks that spreadsheets and questionnaires leave in columns of numbers and dates.
+_MISSING_AMONG_NUMBERS = frozenset({"#n/a", "#value!", "#div/0!", "n.a.", "k.a.", "n.d."})
 _BOOLEANS = {"true": True, "false": False}
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _NUMBER = re.compile(
@@ -32,14 +35,6 @@ _NOTATIONS = {  # by decimal mark: 1,234.5 and 1.234,5
     for decimal, thousands in (".,", ",.")
 }
 _JOINED = re.compile(r"""['"]\s+['"]""")  # strings that Python would concatenate
-_WEEKDAY = re.compile(r"^(mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,? ", re.IGNORECASE)
-_DAY_MONTH = re.compile(r"([0-9]{1,2})([./-])([0-9]{1,2})[./-]([0-9]{4})")
-_YEAR_FIRST = re.compile(r"([0-9]{4})[./]([0-9]{1,2})[./]([0-9]{1,2})")
-_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-_NAMED_MONTH = re.compile(
-    r"(?:([0-9]{1,2})\.? )?([a-z]{3})[a-z]*\.? (?:([0-9]{1,2}),? )?([0-9]{4})", re.IGNORECASE
-)
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}(-[0-9]{2}([T ][0-9:.,]+ ?(Z|[+-][0-9:]+)?)?)?")
 
 
 @contextmanager
@@ -124,7 +119,7 @@ def hint(categories: Sequence[str], n_observed: int) -> str:
     if all(_is_number(text) for text in present):
         example = next(text for text in present if not _can_convert(float, text))
         return f"strings such as {example!r:.30} may be numbers: write them as 1234.5"
-    if all(_DAY_MONTH.fullmatch(text) for text in present):
+    if all(is_day_and_month(text) for text in present):
         return "dates whose day and month are ambiguous: write them as 2014-06-21"
     if all(_is_date(text) for text in present):
         return "dates in several notations, some of them ambiguous: write them as 2014-06-21"
@@ -160,12 +155,12 @@ def _is_number(text: str) -> bool:
 
 
 def _is_date(text: str) -> bool:
-    return (_parse_datetime(text) or _parse_local(text, True)) is not None
+    return parse_date(text, day_first=True) is not None
 
 
 def _is_blank(field: str) -> bool:
     """Return whether a field such as "n/a" or "-" is a missing number or date."""
-    return field.lower() in _MISSING or not any(map(str.isalnum, field))
+    return field.lower() in _MISSING | _MISSING_AMONG_NUMBERS or not any(map(str.isalnum, field))
 
 
 def _is_bracketed(text: str) -> bool:
@@ -239,7 +234,7 @@ def interpret_dates(values: list[Any]) -> Any:
 
 def iso_days(text: str) -> float | None:
     """Convert 2014-06-21, 2014-06 or 2014-06-21T12:00Z to days since 1970; None if not a date."""
-    moment = _parse_datetime(text.strip())
+    moment = parse_iso(text.strip())
     return None if moment is None else (moment - _EPOCH) / DAY
 
 
@@ -247,59 +242,16 @@ def _dates(fields: list[str]) -> Any:
     """Return fields as datetime64[us], missing ones as NaT; None if some are not dates."""
     dates = np.full(len(fields), "NaT", dtype="datetime64[us]")
     has_dates = False
-    day_first = _day_first(fields)
+    day_first = is_day_first(fields)
     for i, field in enumerate(fields):
         if field.lower() in _MISSING:
             continue
-        moment = _parse_datetime(field) or _parse_local(field, day_first)
+        moment = parse_date(field, day_first)
         if moment is None:
             return None
         dates[i] = moment
         has_dates = True
     return dates if has_dates else None
-
-
-def _day_first(fields: list[str]) -> bool | None:
-    """Return whether 03/04/2020 is the third of April, given all fields; None if it is unclear."""
-    matches = [match for field in fields if (match := _DAY_MONTH.fullmatch(field))]
-    if any(match[2] == "." for match in matches):
-        return True
-    first, second = (any(int(match[part]) > 12 for match in matches) for part in (1, 3))
-    return None if first == second else first
-
-
-def _parse_local(text: str, day_first: bool | None) -> datetime.datetime | None:
-    """Convert 21.06.2014, 06/21/2014, 2014/6/21, Sat 21 Jun 2014 or June 21, 2014 (else: None)."""
-    text = _WEEKDAY.sub("", text)
-    if match := _YEAR_FIRST.fullmatch(text):
-        year, month, day = match.groups()
-    elif match := _NAMED_MONTH.fullmatch(text):
-        before, name, after, year = match.groups()
-        if name.lower() not in _MONTHS or (before and after):
-            return None
-        month, day = str(_MONTHS.index(name.lower()) + 1), before or after or "1"
-    elif (match := _DAY_MONTH.fullmatch(text)) and day_first is not None:
-        day, _, month, year = match.groups()
-        if not day_first:
-            day, month = month, day
-    else:
-        return None
-    try:
-        return datetime.datetime(int(year), int(month), int(day))
-    except ValueError:
-        return None
-
-
-def _parse_datetime(text: str) -> datetime.datetime | None:
-    if not _DATE.fullmatch(text):
-        return None
-    try:
-        moment = datetime.datetime.fromisoformat(text if len(text) > 7 else f"{text}-01")
-        if moment.tzinfo is not None:
-            moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
-    except (ValueError, OverflowError):
-        return None
-    return moment
 
 
 def days_to_dates(days: Any) -> NDArray[np.datetime64]:

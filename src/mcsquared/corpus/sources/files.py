@@ -1,11 +1,9 @@
 """Read CSV, TSV, JSONL and Parquet files into tables."""
 
-import codecs
 import csv
-import gzip
 import io
 import json
-import zlib
+import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -16,19 +14,24 @@ from typing import Any
 
 from mcsquared.checks import check_choice
 from mcsquared.corpus.columns.values import interpret, interpret_dates
+from mcsquared.corpus.sources.decoding import read_text
 from mcsquared.corpus.sources.frames import Table, table_of
 from mcsquared.errors import InputError, import_optional, input_errors
+from mcsquared.markup import plural
 
 _FORMAT_OF_SUFFIX = {
     ".csv": "csv",
     ".tsv": "tsv",
     ".tab": "tsv",
+    ".txt": "csv",  # a delimited table
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".parquet": "parquet",
     ".pq": "parquet",
 }
 _SEPARATORS = (",", ";", "\t", "|")
+_SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
+_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\r?\n')  # the first line of tables for Excel
 _SAMPLE_LENGTH, _SAMPLE_ROWS = 1_000_000, 50  # characters and lines that reveal the separator
 _MAX_FIELD_LENGTH = 2**31 - 1  # texts may exceed the 128 KB that csv allows by default
 
@@ -49,15 +52,20 @@ def read_table(
     _check_readable(path, kind)
     if kind == "parquet":
         return _read_parquet(path)
-    text, notes = _read_text(path, encoding)
+    text, notes = read_text(path, encoding)
     if kind == "jsonl":
         table = _read_json_lines(path, text)
     else:
         default = "\t" if kind == "tsv" else ","
-        delimiter = _checked_separator(sep) if sep else detect_separator(text, default)
+        stated = _SEPARATOR_LINE.match(text)
+        text = text if stated is None else text[stated.end() :]
+        if sep is not None:
+            delimiter = _checked_separator(sep)
+        else:
+            delimiter = detect_separator(text, default) if stated is None else stated[1]
         if sep is None and delimiter != default:
             notes.append(f"the fields of {path.name} are separated by {delimiter!r}")
-        table = _read_delimited(path, text, delimiter)
+        table = _read_delimited(path, text, delimiter, notes)
     return replace(table, notes=notes)
 
 
@@ -72,9 +80,10 @@ def _format(path: Path, format: str | None) -> str:
     if kind is None and path.is_dir():
         kind = "parquet"
     if kind is None:
+        export = path.suffix.lower() in _SPREADSHEETS
         raise InputError(
             f"path must end in {', '.join(_FORMAT_OF_SUFFIX)} unless format= is given, got "
-            f"{path.name}"
+            f"{path.name}" + ("; export the sheet as CSV" if export else "")
         )
     return kind
 
@@ -103,7 +112,7 @@ def detect_separator(text: str, default: str) -> str:
     >>> detect_separator("year;text\n1990;one, two\n", ",")
     ';'
     """
-    best, most = default, 1
+    best, most = None, 1
     sample = text[:_SAMPLE_LENGTH]
     for separator in (default, *(mark for mark in _SEPARATORS if mark != default)):
         try:
@@ -113,60 +122,22 @@ def detect_separator(text: str, default: str) -> str:
             continue
         if len(sample) < len(text):
             rows = rows[:-1] or rows  # the last may be incomplete
-        widths = {len(row) for row in rows[:_SAMPLE_ROWS]}
+        n = len(rows[0]) if rows else 0
+        widths = {len(row) if any(row[n:]) else min(len(row), n) for row in rows[:_SAMPLE_ROWS]}
         if len(widths) == 1 and (width := widths.pop()) > most:
             best, most = separator, width
-    return best
+    header = sample.lstrip().partition("\n")[0]
+    if best is None and default not in header:  # uneven lines, which the reader names
+        best = max(_SEPARATORS, key=header.count)
+    return default if best is None or best not in header else best
 
 
-def _read_text(path: Path, encoding: str | None) -> tuple[str, list[str]]:
-    """Return the text of a file, and a note if its encoding is not certain."""
-    message = f"{path} cannot be read and may be truncated"
-    with input_errors(message, OSError, EOFError, ValueError, zlib.error):
-        content = path.read_bytes()
-        if path.suffix.lower() == ".gz":
-            content = gzip.decompress(content)
-    notes = []
-    if encoding is None:
-        encoding = _detected_encoding(content)
-        if encoding != "utf-8":
-            notes.append(
-                f"{path.name} is not in UTF-8 and was read as {encoding}; if letters are wrong, "
-                "pass encoding= (--encoding in mc2)"
-            )
-    try:
-        # Spreadsheets write a byte order mark, which is not part of the first name.
-        text = content.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)
-    except UnicodeError as error:
-        position = f" (byte {error.start})" if isinstance(error, UnicodeDecodeError) else ""
-        raise InputError(
-            f"{path} is not encoded in {encoding}{position}; pass its encoding (encoding=, or "
-            "--encoding in mc2)"
-        ) from error
-    except LookupError as error:
-        raise InputError(f"encoding must be a known encoding, got {encoding!r}") from error
-    if "\0" in text:
-        raise InputError(f"{path} is not a text file in {encoding}: it contains zero bytes")
-    if not text.strip():
-        raise InputError(f"{path} must have one row per group, but is empty")
-    return text, notes
+def _read_delimited(path: Path, text: str, delimiter: str, notes: list[str]) -> Table:
+    """Return the table of a delimited file; every row must have as many fields as the header.
 
-
-def _detected_encoding(content: bytes) -> str:
-    """Return the encoding of a text: by its byte order mark, else UTF-8, cp1252 or Latin-1."""
-    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    for encoding in ("utf-8", "cp1252"):
-        try:
-            content.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        return encoding
-    return "latin-1"
-
-
-def _read_delimited(path: Path, text: str, delimiter: str) -> Table:
-    """Return the table of a delimited file; every row must have as many fields as the header."""
+    Empty fields beyond the header, and repetitions of the header, are dropped.
+    """
+    n_headers = 0
     with _long_fields():
         # Strict: a quote that is never closed is an error, not one long last field.
         lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
@@ -176,24 +147,30 @@ def _read_delimited(path: Path, text: str, delimiter: str) -> Table:
             for row in lines:
                 if not row:
                     continue
-                if len(row) != len(header):
+                if len(row) < len(header) or any(map(str.strip, row[len(header) :])):
                     raise InputError(
                         f"{path} must have {len(header)} fields per line as in its header, got "
                         f"{len(row)} in line {lines.line_num}; it may be truncated or have another "
                         "separator (sep=, or --sep in mc2)"
                     )
-                for column, value in zip(columns, row, strict=True):
+                if len(header) > 1 and [field.strip() for field in row[: len(header)]] == header:
+                    n_headers += 1
+                    continue
+                for column, value in zip(columns, row, strict=False):
                     column.append(value)
         except csv.Error as error:
             raise InputError(
                 f"{path} cannot be read at line {lines.line_num}: {error}; it may be truncated"
             ) from error
+    if n_headers:
+        lines_with = plural(n_headers, "line")
+        notes.append(f"{lines_with} of {path.name} that repeat its header were dropped")
     names = [name or f"column {i + 1}" for i, name in enumerate(header)]
-    check_unique(path, names)
     if not columns[0]:
         raise InputError(f"{path} must have at least one group, got a header without rows")
     by_name = dict(zip(names, columns, strict=True))
-    return Table(by_name, len(columns[0]), path.name, interpret=interpret)
+    repeated = frozenset(name for name, count in Counter(names).items() if count > 1)
+    return Table(by_name, len(columns[0]), path.name, duplicated=repeated, interpret=interpret)
 
 
 @contextmanager

@@ -23,10 +23,13 @@ from mcsquared.corpus.columns.builder import Batch
 from mcsquared.corpus.columns.values import as_list, is_missing
 from mcsquared.corpus.content import MAX_COUNT, Words, row_offsets, words_from_counts
 from mcsquared.corpus.sources.words import (
+    character_pairs,
     detect_function_words,
     is_function_ngram,
+    plain_text,
     storable_options,
     unspaced_language,
+    uses_character_pairs,
     vectorizer_arguments,
 )
 from mcsquared.errors import InputError, input_errors
@@ -150,6 +153,7 @@ class WordsBuilder:
         self._drops_function_words = options.get("stop_words", "auto") == "auto"
         self._vectorizer = vectorizer_arguments(options)
         self._language: str | None = None
+        self._requested, self._has_pairs = options, False
         self._limits = {
             name: self._vectorizer.pop(name, None) for name in ("min_df", "max_df", "max_features")
         }
@@ -164,6 +168,9 @@ class WordsBuilder:
         self._n_missing += sum(text is None for text in texts)
         if self._raw.n_rows == 0:
             self._language = unspaced_language(texts[:_MANY_TEXTS])
+            self._has_pairs = uses_character_pairs(self._requested, self._language)
+            if self._has_pairs:
+                self.options = self.options | {"character_pairs": True}
         failure = f"{self._argument} cannot be counted"
         errors = (TypeError, AttributeError, re.error)
         with (
@@ -193,7 +200,12 @@ class WordsBuilder:
         except ValueError as error:
             if "empty vocabulary" not in str(error):
                 raise
-        return vectorizer.build_analyzer()
+        analyze: Callable[[str], Iterable[str]] = vectorizer.build_analyzer()
+        if any(callable(value) for value in self._vectorizer.values()):
+            return analyze
+        if self._has_pairs:
+            return lambda text: character_pairs(analyze(plain_text(text)))
+        return lambda text: analyze(plain_text(text))
 
     def add_tokens(self, groups: Iterable[list[str]]) -> None:
         """Append the words of consecutive groups."""
@@ -229,9 +241,14 @@ class WordsBuilder:
             notes.append(f"{self._n_missing} of {n_groups} texts are missing and have no content")
         if self._language is not None and "tokenizer" not in self._vectorizer:
             notes.append(
-                f"the texts are in {self._language}, which has no spaces between words: split them "
-                "with a tokenizer of this language and use Corpus.from_tokens, or a text column "
-                "of words separated by spaces"
+                f"the texts are in {self._language}, which has no spaces between words: "
+                + (
+                    "pairs of characters are counted instead; for words, "
+                    if self._has_pairs
+                    else ""
+                )
+                + "split them with a tokenizer of this language and use Corpus.from_tokens, or a "
+                "text column of words separated by spaces"
             )
         if vocabulary is not None:
             code_of = {word: code for code, word in enumerate(vocabulary)}

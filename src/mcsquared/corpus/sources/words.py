@@ -1,5 +1,7 @@
 """How texts are split into words by default: patterns, function words, scripts without spaces."""
 
+import html
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -15,6 +17,12 @@ _KEPT_PATTERNS = {
     "hashtags": r"[#@]\w\w+",
     "emojis": "[\U0001f1e6-\U0001faff\u2600-\u27bf]",
 }
+_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
+_TAG = re.compile(
+    r"</?(?:a|b|blockquote|br|code|div|em|font|h[1-6]|hr|i|img|li|ol|p|pre|span|strong|table|tbody|"
+    r"td|th|tr|u|ul)(?:\s[^<>]*)?/?>",
+    re.IGNORECASE,
+)
 _MIN_FUNCTION_SHARE = 0.15  # share of all tokens; below it, they have probably been removed already
 _MIN_FUNCTION_WORDS = 8  # distinct function words
 _MIN_UNSPACED = 0.2  # share of the letters
@@ -31,8 +39,12 @@ _UNSPACED_SCRIPTS = {
 # Options of `Corpus.from_texts` that apply to new texts as well.
 _SPLITTING_OPTIONS = (
     *("lowercase", "token_pattern", "ngram_range", "ngrams", "keep"),
-    *("analyzer", "strip_accents", "stop_words", "binary"),
+    *("analyzer", "strip_accents", "stop_words", "binary", "character_pairs"),
 )
+# Arguments that say how words are found, so that pairs of characters are not the default.
+_WORD_OPTIONS = ("token_pattern", "tokenizer", "analyzer", "ngrams", "ngram_range")
+_UNSPACED = "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
+_UNSPACED_RUN = re.compile(f"([{_UNSPACED}]+)")
 
 _FUNCTION_WORDS = {
     "english": """
@@ -76,12 +88,13 @@ _FUNCTION_WORDS = {
         sea ser si sido sin sino sobre solo son su sus también tan tanto te tenía ti tiene tienen
         toda todas todo todos tu tus un una unas uno unos usted y ya yo él""",
     "italian": """
-        a ad ai al alla alle allo anche ancora avere aveva c che chi ci come con contro cui da dal
-        dalla dalle dei del della delle dello di dopo dove e ed era erano essere fra gli ha hanno ho
-        i il in io la le lei li lo loro lui ma me mi mia mio molto ne nei nel nella nelle noi non
-        nostra nostro o ogni per perché più poi prima qualche quale quando quanto quella quelle
-        quelli quello questa queste questi questo qui se sei si sia solo sono sopra sotto sta stata
-        stato su sua sue sui sul sulla suo tra tu tutta tutte tutti tutto un una uno vi voi è""",
+        a ad ai al all alla alle allo anch anche ancora avere aveva c che chi ci come con contro
+        cui da dal dall dalla dalle dei del dell della delle dello di dopo dove e ed era erano
+        essere fra gli ha hanno ho i il in io la le lei li lo loro lui ma me mi mia mio molto ne
+        nei nel nell nella nelle noi non nostra nostro o ogni per perché più poi prima qualche
+        quale quando quanto quell quella quelle quelli quello quest questa queste questi questo
+        qui se sei si sia solo sono sopra sotto sta stata stato su sua sue sui sul sull sulla
+        suo tra tu tutta tutte tutti tutto un una uno vi voi è""",
     "dutch": """
         aan al alle als altijd andere ben bij daar dan dat de der deze die dit doch doen door dus
         een en er ge geen geweest haar had heb hebben heeft hem het hier hij hoe hun iemand iets ik
@@ -123,6 +136,17 @@ def detect_function_words(names: Sequence[str], frequency: Int64s) -> tuple[str,
     return None if best is None else (best, set(function_words(best)))
 
 
+def plain_text(text: str) -> str:
+    """Return a text without HTML tags and entities, which would be counted as words.
+
+    >>> plain_text("Fish &amp; chips<br>for 3 &lt; 4")
+    'Fish & chips for 3 < 4'
+    """
+    if "<" in text:
+        text = _TAG.sub(" ", text)
+    return _ENTITY.sub(lambda entity: html.unescape(entity[0]), text) if "&" in text else text
+
+
 def unspaced_language(texts: Iterable[str | None]) -> str | None:
     """Return the language of texts whose script has no spaces between words, if there are many."""
     counts: dict[str, int] = {}
@@ -139,14 +163,42 @@ def unspaced_language(texts: Iterable[str | None]) -> str | None:
     return _UNSPACED_SCRIPTS[max(counts, key=lambda script: (script != "CJK", counts[script]))]
 
 
+def uses_character_pairs(options: dict[str, Any], language: str | None) -> bool:
+    """Return whether words of scripts without spaces are pairs of characters.
+
+    ``language`` is that of `unspaced_language`, ``options`` are those of `Corpus.from_texts`.
+    """
+    given = options.get("character_pairs")
+    if given is not None:
+        return bool(given)
+    return language is not None and not any(name in options for name in _WORD_OPTIONS)
+
+
+def character_pairs(words: Iterable[str]) -> list[str]:
+    """Split runs of characters of scripts without spaces into overlapping pairs.
+
+    >>> character_pairs(["手机屏幕", "good"])
+    ['手机', '机屏', '屏幕', 'good']
+    """
+    found = []
+    for word in words:
+        for i, part in enumerate(_UNSPACED_RUN.split(word)):
+            if i % 2 and len(part) > 2:
+                found += [part[j : j + 2] for j in range(len(part) - 1)]
+            elif len(part) > 1:
+                found.append(part)
+    return found
+
+
 def vectorizer_arguments(options: dict[str, Any]) -> dict[str, Any]:
     """Return arguments of ``CountVectorizer``, given those of `Corpus.from_texts`.
 
     ``keep`` and ``ngrams`` are replaced by a token pattern and ``ngram_range``, the name of a
     language by its function words (except "english", for which scikit-learn has a list), and
-    ``stop_words="auto"`` by None.
+    ``stop_words="auto"`` by None. ``character_pairs`` is dropped.
     """
     options = dict(options)
+    options.pop("character_pairs", None)
     keep, ngrams = options.pop("keep", ()), options.pop("ngrams", None)
     if ngrams is not None:
         options["ngram_range"] = (1, ngrams) if isinstance(ngrams, int) else tuple(ngrams)

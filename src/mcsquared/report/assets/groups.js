@@ -24,14 +24,29 @@ function similarGroups(j, limit) {
   return best;
 }
 
+// The parts of a text, each with the number of its word; characters of scripts without spaces have
+// the word of the pair that they begin or end.
+function wordsOf(text) {
+  const parts = [];
+  text.split(/([\p{L}\p{M}\p{N}_]+(?:['’]t)?)/u).forEach((part, i) => {
+    const w = i % 2 ? words.index.get(part) ?? words.index.get(part.toLowerCase()) : undefined;
+    if (w !== undefined || !/[\u0e00-\u109f\u1780-\u17ff\u3040-\u9fff]/u.test(part)) {
+      parts.push([part, w]);
+      return;
+    }
+    const letters = [...part];
+    letters.forEach((letter, j) => parts.push([letter, words.index.get(letter + letters[j + 1]) ?? words.index.get(letters[j - 1] + letter)]));
+  });
+  return parts;
+}
+
 // The text of a group; words have the colour of the group's topic they most probably belong to.
 function documentCard(j, topicRows) {
   const text = page.texts && page.texts[j];
   if (!text || !words) return null;
   const topicColour = new Map(topicRows.slice(0, 6).map((row, i) => [row.m, colourOf(i)]));
   if (!words.index) words.index = new Map(words.vocabulary.map((word, w) => [word, w]));
-  const marked = text.split(/([\p{L}\p{N}_]+(?:['’]t)?)/u).map((part, i) => {
-    const w = i % 2 ? words.index.get(part) ?? words.index.get(part.toLowerCase()) : undefined;
+  const marked = wordsOf(text).map(([part, w]) => {
     if (w === undefined) return part;
     let best = -1; let most = 0;
     for (let a = w * words.topicsPerWord; a < (w + 1) * words.topicsPerWord; a += 1) {
