@@ -35,6 +35,11 @@ def plural(n: int, noun: str) -> str:
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
+def percent(share: float) -> str:
+    """Return a share in percent: "12%", "less than 1%"."""
+    return "less than 1%" if 0.0 < share < 0.005 else f"{share:.0%}"
+
+
 class Html(str):
     """HTML whose text has already been escaped."""
 

@@ -15,7 +15,7 @@ from mcsquared.cli.reading import FileOptions, parse_contexts, read_for_fit, sto
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError, ModelFileError
 from mcsquared.estimator import MC2
-from mcsquared.markup import plural
+from mcsquared.markup import percent, plural
 from mcsquared.model.parameters import LAM, Concentration
 from mcsquared.posterior.convergence import CONVERGED, NOT_CONVERGED
 from mcsquared.storage import check_target
@@ -169,8 +169,9 @@ def print_result(model: MC2, out: Path) -> None:
     n_unsettled = model.posterior_.unsettled()["group"].nunique()
     if n_unsettled:
         share = n_unsettled / model.posterior_.n_groups
-        percent = "less than 1%" if share < 0.005 else f"{share:.0%}"
-        typer.echo(f"  {plural(n_unsettled, 'group')} ({percent}) between clusters (unsettled)")
+        typer.echo(
+            f"  {plural(n_unsettled, 'group')} ({percent(share)}) between clusters (unsettled)"
+        )
     for units in model.posterior_.units:
         n_types = model.posterior_.level(units.name).n_clusters
         n_units = plural(len(units.unit_names), "unit")

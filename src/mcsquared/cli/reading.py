@@ -184,7 +184,10 @@ def read_for_fit(file: FileOptions, contexts: list[ContextOption]) -> Corpus | P
     for context in contexts:
         if context.name not in columns:  # a context of a level
             continue
-        if context.family == "auto" and columns[context.name].is_distinct:
+        if not columns[context.name].observed.any():
+            del columns[context.name]
+            corpus.notes.append(f"the context {context.name!r} is not used, because it is empty")
+        elif context.family == "auto" and columns[context.name].is_distinct:
             del columns[context.name]
             corpus.notes.append(distinct_note(context.name))
         elif context.family != "auto":

@@ -10,7 +10,7 @@ import numpy as np
 from mcsquared.arrays import Floats, Int64s
 from mcsquared.families import ConjugateFamily
 from mcsquared.gamma import Gamma
-from mcsquared.markup import plural, shorten
+from mcsquared.markup import percent, plural, shorten
 from mcsquared.model.parameters import CONCENTRATIONS
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.convergence import assess_posterior, convergence_summary
@@ -212,12 +212,14 @@ def _check_unsettled(posterior: Posterior) -> Check | None:
     n_unsettled = int(posterior.unsettled()["group"].nunique())
     if not n_unsettled:
         return None
+    it, they, their = ("it", "It is", "its") if n_unsettled == 1 else ("them", "They are", "their")
+    pages = "page lists" if n_unsettled == 1 else "pages list"
     text = (
-        "No cluster contains them with a probability of at least 50%. They are counted in their "
-        "most probable cluster; their pages list the candidates."
+        f"No cluster contains {it} with a probability of at least 50%. {they} counted in {their} "
+        f"most probable cluster; {their} {pages} the candidates."
     )
     share = n_unsettled / posterior.n_groups
-    title = f"{plural(n_unsettled, 'unsettled group')} ({share:.0%})"
+    title = f"{plural(n_unsettled, 'unsettled group')} ({percent(share)})"
     return "watch" if share > _MAX_UNSETTLED else "good", title, text
 
 

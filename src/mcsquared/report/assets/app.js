@@ -29,7 +29,10 @@ function route(focus = true) {
     main.replaceChildren(current.view.element);
   }
   for (const link of document.querySelectorAll('#tabs a')) {
-    if (link.dataset.tab === (TAB_OF[known] ?? known)) link.setAttribute('aria-current', 'page'); else link.removeAttribute('aria-current');
+    const isCurrent = link.dataset.tab === (TAB_OF[known] ?? known);
+    if (isCurrent) link.setAttribute('aria-current', 'page'); else link.removeAttribute('aria-current');
+    // On narrow screens not all tabs are visible.
+    if (isCurrent) link.parentNode.scrollLeft = link.offsetLeft + link.offsetWidth / 2 - link.parentNode.clientWidth / 2;
   }
   const narrow = window.matchMedia('(max-width: 760px)').matches;
   if (!inside || narrow) window.scrollTo(0, 0);

@@ -47,6 +47,12 @@ function ticks(low, high, count) {
   return found;
 }
 
+// A label below a chart, moved inwards at its ends.
+function tickText(text, x, width, height) {
+  const half = Math.max(16, 3.4 * String(text).length);
+  return s('text', { class: 'tick', x: Math.min(width - half, Math.max(half, x)), y: height - 6, 'text-anchor': 'middle' }, text);
+}
+
 function path(xs, ys) {
   let text = '';
   for (let i = 0; i < xs.length; i += 1) text += `${i ? 'L' : 'M'}${xs[i].toFixed(1)} ${ys[i].toFixed(1)}`;
@@ -77,7 +83,7 @@ function curves(points, series, { label, format = formatNumber, height = 150, st
     return s('svg', { width, height, role: 'img', 'aria-label': label || 'curve' },
       marks.map((t) => s('g', {},
         s('line', { class: 'grid', x1: x(t), x2: x(t), y1: top, y2: base }),
-        s('text', { class: 'tick', x: Math.min(width - 16, Math.max(16, x(t))), y: height - 6, 'text-anchor': 'middle' }, format(t)))),
+        tickText(format(t), x(t), width, height))),
       scale && ticks(0, largest, 3).map((t) => s('g', {}, s('line', { class: 'grid', x1: left, x2: width - right, y1: y(t), y2: y(t) }), s('text', { class: 'tick', x: left - 6, y: y(t) + 4, 'text-anchor': 'end' }, percent(t)))),
       (columns || []).map((column) => {
         const [x1, x2] = [Math.max(left, x(column.from)), Math.min(width - right, x(column.to))];
@@ -96,10 +102,11 @@ function curves(points, series, { label, format = formatNumber, height = 150, st
         }
         const line = path(xs, ys);
         const band = curve.low && path([...xs, ...[...xs].reverse()], [...xs.map((_, i) => y(curve.high[from + i])), ...xs.map((_, i) => y(curve.low[to - i]))]);
-        return s('g', {},
+        return s('g', curve.thin ? { opacity: 0.45 } : {},
+          curve.title && s('title', {}, curve.title),
           band && s('path', { d: `${band}Z`, style: { fill: curve.colour, opacity: curve.band || 0.18 } }),
-          !curve.faint && !columns && !curve.low && s('path', { d: `${line}L${xs[xs.length - 1]} ${base}L${xs[0]} ${base}Z`, style: { fill: curve.colour, opacity: 0.14 } }),
-          s('path', { d: line, style: { fill: 'none', stroke: curve.colour, 'stroke-width': curve.faint ? 1.25 : 2.25, 'stroke-dasharray': curve.faint ? '4 3' : 'none' } }),
+          !curve.faint && !curve.thin && !columns && !curve.low && s('path', { d: `${line}L${xs[xs.length - 1]} ${base}L${xs[0]} ${base}Z`, style: { fill: curve.colour, opacity: 0.14 } }),
+          s('path', { d: line, style: { fill: 'none', stroke: curve.colour, 'stroke-width': curve.faint || curve.thin ? 1.25 : 2.25, 'stroke-dasharray': curve.faint ? '4 3' : 'none' } }),
           dots && !curve.faint && xs.map((px, i) => s('circle', { cx: px, cy: ys[i], r: 3, style: { fill: curve.colour } })));
       }));
   });

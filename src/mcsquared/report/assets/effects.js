@@ -1,15 +1,20 @@
 // Topics by context: all topics over a number, shares by value with intervals, differences.
 
 const N_LINES = 8; // coloured topics in a chart
+const N_ROWS = 15; // shown in a table; a download has all
 
 function effectCurves(c) {
   const [found, n] = [prevalence[c], topics.n];
   const column = (part, m) => Float32Array.from(found.values, (_, v) => found[part][v * n + m]);
   const chosen = Array.from({ length: Math.min(N_LINES, n) }, (_, m) => m);
-  const chart = curves(found.points, chosen.map((m) => ({ values: column('share', m), low: column('low', m), high: column('high', m), colour: colourOf(m), band: 0.07 })),
+  const others = Array.from({ length: n - chosen.length }, (_, i) => chosen.length + i);
+  const chart = curves(found.points, [
+    ...others.map((m) => ({ values: column('share', m), colour: 'var(--soft)', thin: true, title: topicName(m) })),
+    ...chosen.map((m) => ({ values: column('share', m), low: column('low', m), high: column('high', m), colour: colourOf(m), band: 0.07, title: topicName(m) })),
+  ],
     { label: `topics by ${contexts[c].name}`, format: (x) => formatValue(contexts[c], x, 3), height: 300, scale: true });
   chart.csv = () => [[contexts[c].name, 'topic', 'name', 'share', 'low', 'high'], ...Array.from(found.points).flatMap((x, v) => Array.from({ length: n }, (_, m) => [formatValue(contexts[c], x), m, topics.names[m], ...['share', 'low', 'high'].map((part) => found[part][v * n + m])]))];
-  return card(`Topics by ${contexts[c].name}`, `The ${plural(chosen.length, 'largest topic')}. Bands: 95% intervals.`, chart,
+  return card(`Topics by ${contexts[c].name}`, others.length ? `All ${plural(n, 'topic')}, the ${chosen.length} largest in colour. Bands: 95% intervals.` : 'Bands: 95% intervals.', chart,
     h('div', { class: 'legend' }, chosen.map((m) => h('a', { class: 'chip', href: address('topics', m) }, h('span', { class: 'dot', style: { background: colourOf(m) } }), topicName(m)))));
 }
 
@@ -29,9 +34,9 @@ function effectDifferences(c, first, second) {
     const half = Math.hypot(found.high[a] - found.low[a], found.high[b] - found.low[b]) / 2;
     const difference = found.share[a] - found.share[b];
     return { m, difference, low: difference - half, high: difference + half };
-  }).sort((a, b) => Math.abs(b.difference) - Math.abs(a.difference)).slice(0, 15);
-  const table = h('table', {}, h('thead', {}, h('tr', {}, ['topic', 'difference', '95% interval'].map((text) => h('th', { scope: 'col' }, text)))),
-    h('tbody', {}, rows.map((row) => h('tr', {}, h('th', { scope: 'row' }, topicLink(row.m)),
+  }).sort((a, b) => Math.abs(b.difference) - Math.abs(a.difference));
+  const table = h('table', { class: 'differences' }, h('thead', {}, h('tr', {}, ['topic', 'difference', '95% interval'].map((text) => h('th', { scope: 'col' }, text)))),
+    h('tbody', {}, rows.slice(0, N_ROWS).map((row) => h('tr', {}, h('th', { scope: 'row' }, topicLink(row.m)),
       h('td', {}, signedPercent(row.difference)), h('td', { class: row.low > 0 || row.high < 0 ? '' : 'soft' }, `${signedPercent(row.low)} to ${signedPercent(row.high)}`)))));
   table.csv = () => [['topic', 'name', 'difference', 'low', 'high'], ...rows.map((row) => [row.m, topics.names[row.m], row.difference, row.low, row.high])];
   return table;
@@ -41,9 +46,9 @@ function effectDifferences(c, first, second) {
 function effectTopics(c, v) {
   const [found, n] = [prevalence[c].effects, topics.n];
   const rows = Array.from({ length: n }, (_, m) => ({ m, effect: found.effect[v * n + m], low: found.low[v * n + m], high: found.high[v * n + m] }))
-    .sort((a, b) => Math.abs(b.effect) - Math.abs(a.effect)).slice(0, 15);
-  const table = h('table', {}, h('thead', {}, h('tr', {}, ['topic', 'effect', '90% interval'].map((text) => h('th', { scope: 'col' }, text)))),
-    h('tbody', {}, rows.map((row) => h('tr', {}, h('th', { scope: 'row' }, topicLink(row.m)),
+    .sort((a, b) => Math.abs(b.effect) - Math.abs(a.effect));
+  const table = h('table', { class: 'differences' }, h('thead', {}, h('tr', {}, ['topic', 'effect', '90% interval'].map((text) => h('th', { scope: 'col' }, text)))),
+    h('tbody', {}, rows.slice(0, N_ROWS).map((row) => h('tr', {}, h('th', { scope: 'row' }, topicLink(row.m)),
       h('td', {}, signedPercent(row.effect)), h('td', { class: row.low > 0 || row.high < 0 ? '' : 'soft' }, `${signedPercent(row.low)} to ${signedPercent(row.high)}`)))));
   table.csv = () => [['topic', 'name', 'effect', 'low', 'high'], ...rows.map((row) => [row.m, topics.names[row.m], row.effect, row.low, row.high])];
   return table;
@@ -59,7 +64,7 @@ function effectCard(c) {
   return h('div', { class: 'effect' }, h('div', { class: 'toolbar' }, choice('Effect of', names, '0', (v) => update(Number(v)))), body);
 }
 
-function signedPercent(x) { return `${x < 0 ? '−' : '+'}${percent(Math.abs(x))}`; }
+function signedPercent(x) { return Math.abs(x) < 0.001 ? '0.0%' : `${x < 0 ? '−' : '+'}${percent(Math.abs(x))}`; }
 
 function effectsView() {
   const usable = prevalence.map((found, c) => (found && found.values.length ? c : -1)).filter((c) => c >= 0);
@@ -74,7 +79,7 @@ function effectsView() {
     const difference = h('div', {});
     const update = () => {
       byValue.replaceChildren(card(`Topic ${topicName(m)} by ${contexts[c].name}`, 'Share of the content. Line: 95% interval.', effectBars(c, m)));
-      difference.replaceChildren(found.values.length > 1 ? card(`${names[first][1]} minus ${names[second][1]}`, 'Difference of the topic shares, the largest first.', effectDifferences(c, first, second)) : '');
+      difference.replaceChildren(found.values.length > 1 ? card(`${names[first][1]} minus ${names[second][1]}`, 'Difference of the topic shares, the largest first; intervals treat the two shares as independent.', effectDifferences(c, first, second)) : '');
     };
     update();
     body.replaceChildren(

@@ -44,7 +44,7 @@ function wordsOf(text) {
 function documentCard(j, topicRows) {
   const text = page.texts && page.texts[j];
   if (!text || !words) return null;
-  const topicColour = new Map(topicRows.slice(0, 6).map((row, i) => [row.m, colourOf(i)]));
+  const topicColour = new Map(topicRows.slice(0, 6).map((row) => [row.m, colourOf(row.m)]));
   if (!words.index) words.index = new Map(words.vocabulary.map((word, w) => [word, w]));
   const marked = wordsOf(text).map(([part, w]) => {
     if (w === undefined) return part;
@@ -56,7 +56,7 @@ function documentCard(j, topicRows) {
     return topicColour.has(best) ? h('mark', { style: { 'border-color': topicColour.get(best) }, title: `Topic ${topicName(best)}` }, part) : part;
   });
   return h('section', { class: 'card' }, h('h3', {}, 'Text'),
-    h('div', { class: 'legend' }, topicRows.slice(0, 6).map((row, i) => h('a', { class: 'chip', href: address('topics', row.m) }, h('span', { class: 'dot', style: { background: colourOf(i) } }), topicName(row.m)))),
+    h('div', { class: 'legend' }, topicRows.slice(0, 6).map((row) => h('a', { class: 'chip', href: address('topics', row.m) }, h('span', { class: 'dot', style: { background: colourOf(row.m) } }), topicName(row.m)))),
     h('div', { class: 'document', tabindex: '0' }, marked));
 }
 
