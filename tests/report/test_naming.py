@@ -123,6 +123,24 @@ def test_without_a_common_word_a_cluster_is_mixed_and_named_by_its_most_frequent
     assert cluster_names(posterior)[mixed[0]] == "birds"
 
 
+def test_without_a_common_word_the_range_of_a_date_or_number_names_a_cluster():
+    posterior = make_posterior(n_groups=60, noise=0.0, contexts=False)[0]
+    rng = np.random.default_rng(0)
+    occurs = (rng.random((60, 12)) < 0.3).astype(int)
+    year = np.where(posterior.labels == 0, 1990.0, 2000.0) + np.arange(60) % 5
+    contexts = {"year": np.where(posterior.labels == 1, rng.permutation(60) + 1960.0, year)}
+    posterior.contexts = mc2.Corpus.from_tokens([["a"]] * 60, contexts).contexts
+    posterior.vocabulary = np.array(WORDS, dtype=object)
+    posterior.document_frequency = occurs.sum(axis=0)
+    posterior.tokens_per_group = occurs.sum(axis=1)
+    posterior.attach_content(mc2.Corpus(occurs, vocabulary=WORDS))
+    name = cluster_names(posterior)[0]
+    assert not name.startswith("mixed: ")
+    low, high = map(int, name.rpartition("year ")[2].split("–"))
+    inside = (contexts["year"] >= low) & (contexts["year"] <= high)
+    assert inside[posterior.labels == 0].mean() >= 0.5 > inside.mean()
+
+
 def test_a_value_of_most_groups_names_a_cluster_without_a_common_word():
     """Even if most groups of all clusters have it."""
     counts = np.array([[20, 20], [20, 20]])

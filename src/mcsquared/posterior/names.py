@@ -196,6 +196,9 @@ def _word_phrases(
             if not last:
                 common = frequent or word[:1].tolist()  # the first is the word of most groups
                 values = [] if frequent else usual
+        if is_mixed and (found := _range_of_half(posterior, k)):
+            common, last, is_mixed = [], found, False
+            other = other or word[:1].tolist()
         named = _one_per_stem(words.texts([*common, *other][:_N_CANDIDATES]))
         named = [word for word in named if word != last]
         # A value after the words may tell clusters with the same words apart.
@@ -323,6 +326,32 @@ def _majority_values(
         [values[v]] if row[v] >= max(_MIN_SHARE, lift * overall[v]) else []
         for v, row in zip(best, shares, strict=True)
     ]
+
+
+def _range_of_half(posterior: Posterior, cluster: int) -> str:
+    """Return the shortest range of a number or date that half of a cluster's groups are in.
+
+    Of several contexts, the one whose range is rarest in other clusters; "" if none is rarer there.
+    """
+    best, most = "", _MIN_LIFT
+    in_cluster = posterior.labels == cluster
+    n_half = -(-int(in_cluster.sum()) // 2)
+    for name, column in posterior.contexts.items():
+        if column.kind not in ("number", "date", "count"):
+            continue
+        values = np.asarray(column.observations(), np.float64)
+        own = np.sort(values[in_cluster[column.observed]])
+        if len(own) < n_half:
+            continue
+        at = int(np.argmin(own[n_half - 1 :] - own[: len(own) - n_half + 1]))
+        low, high = own[at], own[at + n_half - 1]
+        overall = np.mean((values >= low) & (values <= high))
+        share = np.sum((own >= low) & (own <= high)) / in_cluster.sum()
+        if share >= most * overall:
+            ends = column.display(np.array([low, high]))
+            shown = [str(x)[:10] if column.kind == "date" else f"{float(x):.4g}" for x in ends]
+            best, most = f"{shorten(name, MAX_VALUE_LENGTH)} {'–'.join(shown)}", share / overall
+    return best
 
 
 def _number_phrases(posterior: Posterior, column: Column, name: str) -> list[str]:
