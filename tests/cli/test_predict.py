@@ -1,6 +1,7 @@
 """mc2 predict: a table of new groups."""
 
 import os
+import re
 
 import numpy as np
 import pandas as pd
@@ -32,6 +33,8 @@ def test_predict_writes_cluster_probability_and_topic_shares(fitted, new_file, t
     np.testing.assert_allclose(table[topics].sum(axis=1), 1.0, atol=1e-3)
     assert table["probability"].between(0, 1).all()
     assert table["new_cluster_probability"].between(0, 1).all()
+    digits = re.findall(r"\.([0-9]+)", out.read_text().partition("\n")[2])
+    assert max(len(part.lstrip("0")) for part in digits) <= 4, "readable numbers"
     assert table["cluster"].between(0, model.n_clusters_ - 1).all()
 
 
@@ -170,3 +173,11 @@ def test_names_that_a_spreadsheet_would_run_are_escaped_unless_raw(fitted, tmp_p
         written = pd.read_csv(out)["group"].tolist()
         assert [w.strip() for w in written[:4]] == [f"{start}{name}" for name in names[:4]]
         assert written[5:] == names[5:]
+
+
+def test_a_column_with_nearly_the_name_of_a_context_is_pointed_out(fitted, new_file, tmp_path):
+    renamed = tmp_path / "renamed.csv"
+    pd.read_csv(new_file).rename(columns={"authors": "autors"}).to_csv(renamed, index=False)
+    result = invoke("predict", fitted, renamed, "--out", tmp_path / "out.csv")
+    assert result.exit_code == 0, result.output
+    assert "no column 'authors' (is it 'autors'?), so this context is missing" in result.stderr

@@ -239,3 +239,13 @@ def test_an_unprivileged_user_fits_predicts_and_reports_with_read_only_package_a
     for page in ("report.html", "papers.html"):
         assert (out / page).stat().st_size > 10_000
     assert len((out / "clusters.csv").read_text().splitlines()) == 4
+
+
+def test_the_first_compilation_is_announced_once_with_its_duration(kernel, monkeypatch, capsys):
+    monkeypatch.setattr(caching, "announced", [])
+    double = kernel()
+    assert double(2) == 4
+    assert double(2.5) == 5.0
+    assert capsys.readouterr().err == f"{caching.ANNOUNCEMENT}\n"
+    assert "compiling" in caching.ANNOUNCEMENT
+    assert "minutes" in caching.ANNOUNCEMENT

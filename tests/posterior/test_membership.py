@@ -10,6 +10,7 @@ from mcsquared.posterior.membership import (
     membership_probabilities,
     settle,
 )
+from mcsquared.report.overview import _check_unsettled
 from tests.plots.test_clusters import bare_posterior
 from tests.posterior.models import make_posterior
 
@@ -104,3 +105,19 @@ def test_a_consensus_of_many_small_clusters_is_searched_again_within_the_bound_o
     assert posterior.n_clusters <= 9
     assert expected_loss(bounded, draws) <= expected_loss(settle(free, draws), draws)
     assert expected_loss(posterior.labels, draws) <= expected_loss(settle(free, draws), draws)
+
+
+@pytest.mark.parametrize("n_unsettled", [1, 2])
+def test_the_check_of_unsettled_groups_is_in_the_right_number(n_unsettled):
+    draws = np.tile(np.repeat(np.arange(3), 100), (9, 1)).astype(np.int32)
+    draws[:, :n_unsettled] = (np.arange(9) % 3)[:, None]
+    posterior = with_draws(draws)
+    assert posterior.unsettled()["group"].nunique() == n_unsettled
+    _, title, text = _check_unsettled(posterior)
+    if n_unsettled == 1:
+        assert title == "1 unsettled group (less than 1%)"
+        assert "contains it with" in text
+        assert "its page lists" in text
+    else:
+        assert title == "2 unsettled groups (1%)"
+        assert "their pages list" in text

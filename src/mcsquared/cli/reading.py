@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -223,7 +224,10 @@ def read_for_model(
     columns: dict[str, Column] = model.posterior_.contexts
     for name in columns:
         if name not in table.columns:
-            print_message(f"note: {file.path} has no column {name!r}, so this context is missing")
+            near = get_close_matches(name, set(table.columns) - set(columns), n=1)
+            hint = f" (is it {near[0]!r}?)" if near else ""
+            note = f"{file.path} has no column {name!r}{hint}, so this context is missing"
+            print_message(f"note: {note}")
     contexts = [name for name in columns if name in table.columns]
     separators = _bag_separators(model)
     bags = {
