@@ -2,6 +2,7 @@
 
 import pytest
 
+from mcsquared import MC2
 from mcsquared.cli.reading import ContextOption, parse_contexts
 from mcsquared.errors import InputError
 from tests.cli.commands import invoke, rejected
@@ -48,3 +49,14 @@ def test_without_texts_the_option_for_one_row_per_word_is_named(tmp_path):
         result
     )
     assert "note: the fields of loans.csv are separated by ';'" in result.stderr
+
+
+@pytest.mark.parametrize("family", ["", ":categorical"])
+def test_an_empty_column_is_not_used_as_a_context(tmp_path, family):
+    path = tmp_path / "p.csv"
+    path.write_text("text,year,spare\n" + "".join(f"red fox {i % 3},{i},\n" for i in range(12)))
+    options = ["--text", "text", "--context", "year", "--context", f"spare{family}"]
+    result = invoke("fit", path, *options, "--out", tmp_path / "p.mc2", "--sweeps", 4)
+    assert result.exit_code == 0, result.output
+    assert "the context 'spare' is not used, because it is empty" in result.stderr
+    assert list(MC2.load(tmp_path / "p.mc2").posterior_.contexts) == ["year"]
