@@ -116,7 +116,7 @@ class Settings:
     relevance_sweeps: int = 100
     relevance_seeds: int = 3
     unrelated_seeds: int = 3
-    unrelated_chains: int = 8
+    unrelated_chains: int = 4
     unrelated_sweeps: int = 40
     start_groups: int = 3_000
     start_chains: int = 8
