@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mcsquared.observations import Observations
-    from mcsquared.samplers.threads import ThreadPool
-    from mcsquared.samplers.types import Globals, Labels, Sums, Sweep
     from mcsquared.state import State
 
 DATA = "poliblog5k"
@@ -94,6 +92,7 @@ def resample(
     """Sample clusters and concentrations given the topics of a state."""
     from mcsquared.samplers.backends.local import LocalBackend
     from mcsquared.samplers.init.assignments import blocked_state
+    from mcsquared.samplers.init.contest import sweep_clusters
     from mcsquared.samplers.steps.groups import sweep_groups
     from mcsquared.samplers.steps.topic_moves import move_topics
     from mcsquared.samplers.sweep import BLOCKED
@@ -119,21 +118,3 @@ def resample(
         log_joints.append(state.log_joint)
     backend.save_labels(state)
     return Outcome(state, mean(log_joints[-10:]))
-
-
-def sweep_clusters(sweep: Sweep) -> None:
-    """Draw every group's cluster given the topics of its tokens: a step of a sweep."""
-    from mcsquared.samplers.steps.groups import update_counts
-
-    (sweep.sums,) = sweep.backend.map_groups(_draw_clusters, sweep.globals)
-    update_counts(sweep.state, sweep.sums)
-
-
-def _draw_clusters(
-    observations: Observations, labels: Labels, globals_: Globals, threads: ThreadPool
-) -> tuple[Labels, Sums]:
-    from mcsquared.samplers.content.groups import resample_varying_groups, sum_groups
-    from mcsquared.samplers.types import GroupTask, Sums
-
-    task = GroupTask(observations, labels, globals_, threads)
-    return labels, Sums(**resample_varying_groups(task), **sum_groups(task))

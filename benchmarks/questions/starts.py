@@ -122,13 +122,13 @@ def _initial_clusters(start: str, corpus: Corpus) -> NDArray[np.int64]:
 
 def start_from(clusters: NDArray[np.int64]) -> Callable[..., State]:
     """Return a function that starts a chain with these clusters and the default topics."""
-    from mcsquared.samplers.init.assignments import blocked_state
-    from mcsquared.samplers.init.starts import start_blocked
+    from mcsquared.samplers.init import starts
 
     def start(observations, priors, seed, chain, init, bounds):  # type: ignore[no-untyped-def]
-        state = start_blocked(observations, priors, seed, chain, init, bounds=bounds)
+        state = starts.start_blocked(observations, priors, seed, chain, init, bounds=bounds)
         rng = np.random.default_rng(chain)
-        return blocked_state(observations, priors, clusters, state.topic_of_token, rng)
+        given = (observations, priors, seed, chain, bounds, rng)
+        return starts.start_from(clusters, state.topic_of_token, *given)
 
     return start
 

@@ -1,5 +1,6 @@
 """The joint density is the one of the model, term by term."""
 
+from itertools import product
 from math import exp, lgamma, log
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from mcsquared.corpus import Words
 from mcsquared.model.priors import vector_observations
-from mcsquared.samplers.steps.log_joint import log_joint
+from mcsquared.samplers.steps.log_joint import log_joint, log_ratio_given_tables
 from mcsquared.samplers.sweep import COLLAPSED
 from tests.samplers.cases import every_case
 
@@ -115,3 +116,26 @@ def test_the_difference_of_two_joints_is_the_ratio_of_the_conditional():
     chances = [exp(value) for value in log_chances[:-1] - log_chances[0]]
     ratios = [exp(value - joints[0]) for value in joints]
     np.testing.assert_allclose(ratios, chances, rtol=1e-9)
+
+
+STIRLING = {(1, 1): 1, (2, 1): 1, (2, 2): 1, (3, 1): 2, (3, 2): 3, (3, 3): 1}  # unsigned, s(n, o)
+
+
+@pytest.mark.parametrize("shares", [(0.5, 0.3), (0.05, 0.9)])
+def test_the_mean_over_tables_is_the_density_without_topic_weights_for_any_of_them(shares):
+    """Σ_o p(o | n, τ) p(n | τ) p(τ) / p(τ | o) = Σ_o Π_jm s(n_jm, o_jm) λ^o_jm DM(O; vε)."""
+    lam, shape = 1.7, np.array([1.2, 0.4, 0.9])  # the last one of unused topics
+    customers = np.array([[3, 0], [2, 1], [0, 2]])  # of three groups and two topics
+    log_shares, cells = np.log([shares]), np.argwhere(customers)
+    found = expected = 0.0
+    for choice in product(*(range(1, customers[j, m] + 1) for j, m in cells)):
+        tables, weight, given = np.zeros((1, 2), np.int64), 1.0, 1.0
+        for (j, m), o in zip(cells, choice, strict=True):
+            tables[0, m] += o
+            weight *= STIRLING[customers[j, m], o] * lam**o
+            given *= shares[m] ** o  # p(o | n, τ) p(n | τ) = s(n, o) (λτ)^o
+        found += weight * given * exp(log_ratio_given_tables(log_shares, shape, tables))
+        rising = sum(lgamma(s + o) - lgamma(s) for s, o in zip(shape[:2], tables[0], strict=True))
+        total = lgamma(shape.sum() + tables.sum()) - lgamma(shape.sum())
+        expected += weight * exp(rising - total)
+    assert found == pytest.approx(expected, rel=1e-12)

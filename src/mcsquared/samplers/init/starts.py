@@ -24,6 +24,7 @@ from mcsquared.samplers.init.assignments import (
     round_up_to_lanes,
     state_from_assignments,
 )
+from mcsquared.samplers.init.contest import with_better_clusters
 from mcsquared.samplers.init.extend_start import StartExtension, groups_to_start_with
 from mcsquared.samplers.init.levels import start_levels
 from mcsquared.samplers.init.mixture import cluster_whole_groups
@@ -138,7 +139,7 @@ def start_blocked(
         topics = topics_without_clusters(groups, priors, topics, seed, chain, bounds, n_sweeps)
     elif groups.n_words and not groups_vary:
         topics = topics_without_clusters(groups, priors, topics, seed, chain, bounds)
-    state = blocked_state(groups, priors, clusters, topics, rng)
+    state = start_from(clusters, topics, groups, priors, seed, chain, bounds, rng)
     state.effects = start_effects(priors, len(state.topic_weights))
     if sample is None:
         start_levels(state, groups, priors, key)
@@ -151,6 +152,26 @@ def start_blocked(
         state.cluster_of_group, state.topic_of_token = extension.labels(observations)
         start_levels(state, observations, priors, key)
     return state
+
+
+def start_from(
+    clusters: NDArray[np.integer],
+    topics: NDArray[np.integer],
+    observations: Observations,
+    priors: Priors,
+    seed: int,
+    chain: int,
+    bounds: Bounds,
+    rng: np.random.Generator,
+) -> State:
+    """Return a state with these topics, and with these or more probable clusters.
+
+    In a small corpus, or if λ = ∞, the clusters are those given, see `with_better_clusters`.
+    """
+    state = blocked_state(observations, priors, clusters, topics, rng)
+    if math.isinf(state.lam) or observations.n_tokens <= MAX_SMALL_TOKENS:
+        return state
+    return with_better_clusters(state, observations, priors, seed, chain, bounds)
 
 
 def first_topics(

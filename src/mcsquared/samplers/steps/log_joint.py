@@ -10,9 +10,13 @@
 If groups vary within their cluster (λ finite), the third line is
 
       + Σ_j [ ln Γ(λ) − ln Γ(λ + N_j) + Σ_m (ln Γ(λ τ_km + n_jm) − ln Γ(λ τ_km)) ]
-      + Σ_k log Dir(τ_k; v ε)
+      + Σ_k log Dir(τ_k; v ε) − log Dir(τ_k; v ε + O_k)
 
-and with effects b_j replaces τ_k, and Σ log Dir(τ_s; v_c ε) over their values is added.
+The last line divides by the density of τ given the tables, so that τ does not count (Besag, "A
+candidate's formula", Biometrika 76, 1989): for any τ, the mean of its exponential over the tables
+o_jm ~ CRT(n_jm, λ τ_km) is p(l | z, v ε, λ). The density of τ itself has a dimension per topic and
+cluster, so that clusterings with different numbers of clusters could not be compared. With effects
+b_j replaces τ_k, and the values of effects have the same term as clusters.
 
 Base measures of the data are left out: they do not depend on the assignments.
 """
@@ -25,6 +29,7 @@ import numpy as np
 from scipy.special import betaln, gammaln
 
 from mcsquared.arrays import Bools, CountArray, Floats, Int64s
+from mcsquared.families.numerics import log_rising_factorial
 from mcsquared.kernels.cpu.counts import (
     log_joint_of_words,
     log_rising_factorials,
@@ -50,7 +55,7 @@ def begin_log_density(sweep: Sweep) -> None:
 
 
 def record_varying_log_joint(sweep: Sweep) -> None:
-    """Record log p(z, l, x, w, τ, ε | α, v, η, λ) after groups were resampled (λ finite).
+    """Record log p(z, l, x, w, ε | α, v, η, λ) after groups were resampled (λ finite).
 
     The concentrations and the globals are those that the groups were resampled with.
     """
@@ -59,31 +64,32 @@ def record_varying_log_joint(sweep: Sweep) -> None:
     state, observations, counts = sweep.state, sweep.observations, sweep.state.counts
     assert sweep.sums.topic_log_likelihood is not None
     assert sweep.log_density is not None
-    terms = [_log_clusters(state, observations, sweep.log_levels)]
+    terms = [log_clusters(state, observations, sweep.log_levels)]
     if observations.n_tokens:
         active, topic_weights = counts.tokens_in_topic > 0, sweep.globals.weights.topic_weights
         unused = float(topic_weights[~active].sum())
         log_unused = math.log(unused) if unused > 0.0 else float(state.log_unused[0])
         weights = np.append(topic_weights[active], math.exp(log_unused))
-        log_shares = sweep.backend.log_shares(sweep.globals)[counts.groups_in_cluster > 0]
-        log_weights = np.column_stack([log_shares[:, active], _log_sums(log_shares[:, ~active])])
+        occupied = counts.groups_in_cluster > 0
+        log_shares = sweep.backend.log_shares(sweep.globals)[occupied]
+        given = (log_shares[:, active], state.v * weights, state.tables[occupied][:, active])
         constant = sum_log_rising_factorials(state.lam, *observations.layout.lengths)
         terms.append(float(sweep.sums.topic_log_likelihood.sum()) - constant)
-        terms.append(_log_dirichlet(log_weights, state.v * weights))
+        terms.append(log_ratio_given_tables(*given))
         terms.append(_log_effects(sweep, active, weights))
-        terms.append(_log_topic_weights(weights[:-1], log_unused, state.eta))
+        terms.append(log_topic_weights(weights[:-1], log_unused, state.eta))
     state.log_joint = sum(terms, sweep.log_density())
 
 
 def _log_effects(sweep: Sweep, active: Bools, weights: Floats) -> float:
-    """Return the log-density of the topic weights of all values of effects; ``weights`` is ε."""
+    """Return the terms of the topic weights of all values of effects; ``weights`` is ε."""
     effects, drawn, total = sweep.state.effects, sweep.globals.effects, 0.0
     if effects is None or drawn is None:
         return total
     for v, (first, last) in zip(effects.v, pairwise(sweep.priors.effect_offsets), strict=True):
-        rows = drawn.log_shares[first:last]
-        parts = np.column_stack([rows[:, active], _log_sums(rows[:, ~active])])
-        total += _log_dirichlet(parts, float(v) * weights)
+        rows = slice(first, last)
+        given = (drawn.log_shares[rows, active], float(v) * weights, effects.tables[rows, active])
+        total += log_ratio_given_tables(*given)
     return total
 
 
@@ -110,23 +116,16 @@ def log_joint(
     """
     counts = state.counts
     log_density = log_density or begin_log_density_on_host(state, observations, priors)
-    terms = [_log_clusters(state, observations, log_levels)]
+    terms = [log_clusters(state, observations, log_levels)]
     if observations.n_tokens:
         occupied = counts.groups_in_cluster > 0
         terms.append(_log_topics(state, counts, occupied))
         weights = state.topic_weights[counts.tokens_in_topic > 0]
-        terms.append(_log_topic_weights(weights, float(state.log_unused[0]), state.eta))
+        terms.append(log_topic_weights(weights, float(state.log_unused[0]), state.eta))
     return sum(terms, log_density())
 
 
-def _log_sums(logs: Floats) -> Floats:
-    """Return the log-sum-exp of each row, −∞ for a sum of 0; faster than SciPy's."""
-    highest = np.maximum(logs.max(axis=1, initial=-np.inf), np.finfo(np.float64).min)
-    with np.errstate(divide="ignore"):
-        return highest + np.log(np.exp(logs - highest[:, None]).sum(axis=1))
-
-
-def _log_clusters(
+def log_clusters(
     state: State, observations: Observations, log_levels: float | None = None
 ) -> float:
     """Return the log-density of clusters, and of contexts other than bags given them.
@@ -143,20 +142,27 @@ def _log_clusters(
     return total + _log_contexts(state, observations, occupied)
 
 
-def _log_dirichlet(log_shares: Floats, shape: Floats) -> float:
-    """Return Σ_k log Dir(τ_k; shape), as a density of log-ratios of the parts of τ_k.
+def log_ratio_given_tables(log_shares: Floats, shape: Floats, tables: CountArray) -> float:
+    """Return Σ_k log Dir(τ_k; shape) − log Dir(τ_k; shape + O_k).
 
-    As a density of τ itself it is unbounded: a new topic has a shape near 0, and log τ may be as
-    low as −10⁶. Parts with neither a share nor a shape are left out.
+    Parameters
+    ----------
+    log_shares : (n_clusters, n_topics)
+        log τ.
+    shape : (n_topics + 1,)
+        v ε; last, that of the unused topics, which have no tables.
+    tables : int (n_clusters, n_topics)
+        O.
     """
-    with np.errstate(invalid="ignore"):
-        terms = shape * log_shares
-    terms = np.where(np.isfinite(terms), terms, 0.0)
-    constant = gammaln(shape.sum()) - gammaln(shape[shape > 0.0]).sum()
-    return float(terms.sum() + len(log_shares) * constant)
+    cluster, topic = np.nonzero(tables)
+    count = tables[cluster, topic].astype(np.float64)
+    base = np.maximum(shape[topic], np.finfo(np.float64).tiny)
+    terms = log_rising_factorial(base, count) - count * log_shares[cluster, topic]
+    totals = tables.sum(axis=1).astype(np.float64)
+    return float(terms.sum() - log_rising_factorial(float(shape.sum()), totals).sum())
 
 
-def _log_topic_weights(weights: Floats, log_unused: float, eta: float) -> float:
+def log_topic_weights(weights: Floats, log_unused: float, eta: float) -> float:
     """Return the log-density of ε; ``log_unused`` is log ε_new."""
     total = len(weights) * math.log(eta) + (eta - 1.0) * log_unused
     return total - float(np.log(weights).sum())

@@ -187,11 +187,12 @@ class SplitMergeRound:
         rows = np.sqrt(rows / np.maximum(rows.sum(axis=1, keepdims=True), 1.0))
         return np.concatenate([clusters for clusters, _ in parts]), rows
 
-    def launch(self) -> Launch:
-        """Return the parameters of both sides of every pair, given its groups and anchors."""
+    def empty_launch(self) -> Launch:
+        """Return a launch without parameters, and forget the statistics of the sides."""
         n_sides, n_slots = 2 * len(self.clusters), len(self.prior)
         observations = self.sweep.observations
-        empty = Launch(
+        self.statistics = np.zeros((n_sides, observations.n_context_statistics))
+        return Launch(
             shares=np.zeros((n_sides, n_slots)),
             log_sizes=np.zeros(n_sides),
             natural=np.zeros((n_sides, int(observations.dense.stat_start[-1]))),
@@ -199,8 +200,10 @@ class SplitMergeRound:
             totals=np.zeros((n_sides + 1, len(observations.bag_families)), np.int64),
             scores=np.zeros(0),
         )
-        self.statistics = np.zeros((n_sides, observations.n_context_statistics))
-        launch = self.estimate(self.divide(empty, ANCHORS, 0))
+
+    def launch(self) -> Launch:
+        """Return the parameters of both sides of every pair, given its groups and anchors."""
+        launch = self.estimate(self.divide(self.empty_launch(), ANCHORS, 0))
         for scan in range(1, MAX_SCANS + 1):
             sums = self.divide(launch, SCAN, scan)
             launch = self.estimate(sums)
