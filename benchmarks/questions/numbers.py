@@ -25,6 +25,7 @@ from benchmarks.tables import Cell, Result, Target
 
 if TYPE_CHECKING:
     from mcsquared.corpus import Corpus
+    from mcsquared.samplers.sweep import Sampler
     from mcsquared.state import State
 
 N_WORDS, BETA = 500, 0.05
@@ -32,7 +33,7 @@ V, LAM, ROOT = 10.0, 10.0, 5.0  # concentrations of τ and θ, and of ε for eac
 TOLERANCE = 0.1  # of both numbers
 DISTANCE = 0.2  # total variation between a true topic and one that is found
 COVERED = 0.99  # share of the groups or tokens in the clusters or topics that count
-STARTS = ("default", "truth")
+STARTS = ("default", "truth", "true topics")
 
 
 class Size(NamedTuple):
@@ -105,7 +106,8 @@ def run(settings: Settings) -> Result:
         targets=targets,
         notes=[
             f"λ = {LAM:g}, {N_WORDS} words, equally likely clusters; one chain of {sweeps} sweeps "
-            "for each seed, from the default start or from the true labels. Numbers found are "
+            "for each seed: from the default start, from the true labels, or with the true topics "
+            "of all tokens and the true λ and v, which do not change. Numbers found are "
             f"those that hold {COVERED:.0%} of the groups (clusters of `labels_`) or of the "
             "tokens; all values are medians over the fits. A true topic is recovered if the total "
             f"variation distance to a topic found is below {DISTANCE:g}.",
@@ -125,8 +127,17 @@ def number_covering(shares: Any) -> int:
     return int(np.searchsorted(np.cumsum(largest / largest.sum()), COVERED)) + 1
 
 
-def simulate(size: Size, seed: int) -> tuple[Corpus, Any, Any]:
-    """Return a corpus, the cluster of every group and ψ, (n_topics, n_words)."""
+class Simulated(NamedTuple):
+    """A corpus, the cluster and topic shares of every group, and ψ, (n_topics, n_words)."""
+
+    corpus: Corpus
+    clusters: Any
+    shares: Any
+    psi: Any
+
+
+def simulate(size: Size, seed: int) -> Simulated:
+    """Draw a corpus from the model."""
     from mcsquared import Corpus
 
     rng = np.random.default_rng(seed)
@@ -135,46 +146,65 @@ def simulate(size: Size, seed: int) -> tuple[Corpus, Any, Any]:
     shares = rng.dirichlet(V * weights, size.n_clusters)
     clusters = rng.integers(0, size.n_clusters, size.n_groups)
     tiny = np.finfo(np.float64).tiny  # shares may underflow to 0
-    counts = [
-        rng.multinomial(size.tokens_per_group, rng.dirichlet(LAM * shares[k] + tiny) @ psi)
-        for k in clusters
-    ]
-    return Corpus(sparse.csr_matrix(np.array(counts))), clusters, psi
+    of_group, counts = np.zeros((size.n_groups, size.n_topics)), []
+    for j, k in enumerate(clusters):
+        of_group[j] = rng.dirichlet(LAM * shares[k] + tiny)
+        counts.append(rng.multinomial(size.tokens_per_group, of_group[j] @ psi))
+    return Simulated(Corpus(sparse.csr_matrix(np.array(counts))), clusters, of_group, psi)
 
 
-def start_from_truth(clusters: Any, psi: Any) -> Callable[..., State]:
-    """Return a function that starts a chain with the true clusters, and topics drawn given ψ."""
+def start_from_truth(truth: Simulated) -> Callable[..., State]:
+    """Return a function that starts a chain with the true clusters and draws of the true topics."""
     from mcsquared.samplers.init.assignments import blocked_state
 
     def start(observations, priors, seed, chain, init, bounds):  # type: ignore[no-untyped-def]
         rng = np.random.default_rng(seed)
-        shares = np.cumsum(psi[:, observations.word], axis=0)
+        group = np.repeat(np.arange(len(truth.clusters)), np.diff(observations.group_start))
+        weights = truth.psi[:, observations.word] * truth.shares[group].T
+        shares = np.cumsum(weights, axis=0)
         topics = (shares <= rng.random(observations.n_tokens) * shares[-1]).sum(axis=0)
-        return blocked_state(observations, priors, clusters, topics, rng)
+        return blocked_state(observations, priors, truth.clusters, topics, rng)
 
     return start
 
 
+def sampler_for(start: str, truth: Simulated) -> Sampler:
+    """Return the sampler with a start; with "true topics" these do not change."""
+    from mcsquared.samplers.init.contest import sweep_clusters
+    from mcsquared.samplers.steps.groups import sweep_groups
+    from mcsquared.samplers.steps.topic_moves import move_topics
+    from mcsquared.samplers.sweep import BLOCKED
+
+    if start == "default":
+        return BLOCKED
+    sampler = replace(BLOCKED, start=start_from_truth(truth))
+    if start == "truth":
+        return sampler
+    steps = [sweep_clusters if step is sweep_groups else step for step in sampler.steps]
+    return replace(sampler, steps=tuple(steps)).without(move_topics)
+
+
 def _fit(size: Size, start: str, seed: int, sweeps: int) -> Found:
     from mcsquared import evaluation
-    from mcsquared.samplers.sweep import BLOCKED, SAMPLERS
+    from mcsquared.samplers.sweep import SAMPLERS
 
-    corpus, clusters, psi = simulate(size, seed)
-    finite = engines.ENGINES[engines.FINITE]
-    model = engines.estimator(finite, n_sweeps=sweeps, random_state=seed)
-    sampler = replace(BLOCKED, start=start_from_truth(clusters, psi))
-    samplers = {"blocked": sampler} if start == "truth" else {}
+    truth = simulate(size, seed)
+    finite, options = engines.ENGINES[engines.FINITE], {"n_sweeps": sweeps, "random_state": seed}
+    if start == "true topics":
+        options |= {"lam": LAM, "v": V}
+    model = engines.estimator(finite, **options)
+    samplers = {"blocked": sampler_for(start, truth)}
     with warnings.catch_warnings(), patch.dict(SAMPLERS, samplers):
         warnings.simplefilter("ignore", UserWarning)
-        model.fit(corpus)
+        model.fit(truth.corpus)
     trace = model.posterior_.trace
     late = trace[trace["sweep"] > sweeps // 2]
-    distances = np.abs(psi[:, None] - np.asarray(model.components_)[None]).sum(axis=2) / 2
+    distances = np.abs(truth.psi[:, None] - np.asarray(model.components_)[None]).sum(axis=2) / 2
     return Found(
         number_covering(np.bincount(model.labels_)),
         number_covering(model.posterior_.topics()["weight"]),
         float(late["n_clusters"].mean()),
         float(late["n_topics"].mean()),
-        float(evaluation.nmi(clusters, model.labels_)),
+        float(evaluation.nmi(truth.clusters, model.labels_)),
         int((distances.min(axis=1) < DISTANCE).sum()),
     )
