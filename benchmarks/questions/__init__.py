@@ -23,6 +23,7 @@ from benchmarks.questions import (
     splits,
     starts,
     startup,
+    surplus,
     threads,
     throughput,
 )
@@ -46,6 +47,7 @@ QUESTIONS = {
     "unrelated": relevance.run_unrelated,
     "starts": starts.run,
     "given_topics": given_topics.run,
+    "surplus": surplus.run,
     "letters": letters.run,
     "numbers": numbers.run,
     "growth": growth.run,
