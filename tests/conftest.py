@@ -45,6 +45,8 @@ def all_threads(monkeypatch):
 SHORT = {
     "mcsquared.samplers.steps.split_merge.FIRST_SWEEPS": 2,  # then every fifth one
     "mcsquared.samplers.steps.topic_moves.FIRST_SWEEPS": 2,
+    "mcsquared.samplers.steps.topic_moves.SMALL_CORPUS": 0,  # which has moves in every sweep
+    "mcsquared.samplers.steps.topic_division.MAX_PASSES": 3,
     "mcsquared.samplers.steps.split_merge.MAX_SCANS": 2,
     "mcsquared.samplers.steps.split_merge.NEWTON_STEPS": 1,
     "mcsquared.samplers.hdp.MAX_HDP_SWEEPS": 5,
@@ -65,6 +67,13 @@ def short_fits():
         for name, value in SHORT.items():
             patch.setattr(name, value)
         yield
+
+
+@pytest.fixture
+def moves_of_larger_corpora(monkeypatch):
+    """Move topics in every fifth sweep; moves take half the time of a sweep of a tiny corpus."""
+    monkeypatch.setattr("mcsquared.samplers.steps.topic_moves.SMALL_CORPUS", 0)
+    monkeypatch.setattr("mcsquared.samplers.steps.topic_moves.FIRST_SWEEPS", 0)
 
 
 def pytest_configure(config):

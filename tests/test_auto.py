@@ -16,6 +16,8 @@ from tests.test_chain import assert_same_draws
 from tests.test_checkpoint import KilledError, killer
 from tests.test_progress import Clock
 
+pytestmark = pytest.mark.usefixtures("short_fits")
+
 NOTHING = np.zeros((4, 1), np.int64)  # chains meet the prior of four groups at once
 FIXED = {"alpha": 1.0, "v": 1.0, "eta": 1.0, "lam": 1.0}
 
@@ -34,7 +36,7 @@ def short_stages(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def unsettled(corpus):
+def unsettled(corpus, short_fits):
     """Return a posterior of 320 sweeps, and the warnings of its fit."""
     with pytest.warns(ConvergenceWarning) as caught:
         posterior = model(lam=np.inf).fit(corpus).posterior_
@@ -303,12 +305,10 @@ def test_automatic_burn_in_and_thinning_of_a_fixed_number_of_sweeps(
 
 
 def test_automatic_chains_depend_on_the_sweeps(corpus, short_stages, quiet):
-    assert n_sweeps(model(n_chains="auto").fit(corpus).posterior_) == [32] * MIN_CHAINS
+    automatic = model(n_chains="auto").fit(corpus).posterior_
+    assert n_sweeps(automatic) == [32] * MIN_CHAINS
     assert n_sweeps(model(n_chains="auto", n_sweeps=8).fit(corpus).posterior_) == [8]
-    assert_same_draws(
-        model(n_chains="auto").fit(corpus).posterior_,
-        model(n_chains=MIN_CHAINS).fit(corpus).posterior_,
-    )
+    assert_same_draws(automatic, model(n_chains=MIN_CHAINS).fit(corpus).posterior_)
 
 
 def test_chains_start_differently(corpus, quiet):

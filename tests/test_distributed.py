@@ -35,7 +35,8 @@ SCHEDULE |= {"random_state": 3, "progress": False}
 
 @pytest.fixture(autouse=True)
 def chain_as_tree(monkeypatch, short_fits):
-    """A chain of workers as the tree, frequent checks."""
+    """A chain of workers as the tree, frequent checks; topics are moved in sweeps 5 and 10."""
+    monkeypatch.setattr("mcsquared.samplers.steps.topic_moves.SWEEPS_BEFORE_MOVES", 4)
     monkeypatch.setattr(backend, "FAN_OUT", 1)
     monkeypatch.setattr(backend, "SECONDS_BETWEEN_CHECKS", 0.5)
 

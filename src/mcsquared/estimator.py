@@ -10,7 +10,6 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from joblib import effective_n_jobs
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -30,6 +29,7 @@ from mcsquared.model.priors import Priors, chosen_contexts
 from mcsquared.posterior import Posterior
 from mcsquared.prediction import groups as prediction
 from mcsquared.prediction.contexts import context_distribution
+from mcsquared.samplers.threads import n_threads_for
 from mcsquared.schedule import DEFAULT_SWEEPS, Schedule, StagedSchedule
 from mcsquared.state import Bounds
 from mcsquared.storage.models import load_model, save_model
@@ -241,7 +241,7 @@ class MC2(ClusterMixin, TopicTransformer):
         fit = Fit(
             priors=priors,
             schedule=schedule.for_corpus((corpus.source or corpus).n_tokens),
-            n_threads=max(1, effective_n_jobs(self.n_jobs)),
+            n_threads=n_threads_for(self.n_jobs),
             seed=seed,
             # JSON, as in checkpoints, cannot represent NumPy integers.
             bounds=Bounds(

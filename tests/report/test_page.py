@@ -74,7 +74,7 @@ def test_the_map_reacts_to_the_pointer(browser, pages):
     browser.go("map")
     canvas = browser.one("canvas.map")
     for step in range(300):
-        ActionChains(browser.driver).move_to_element_with_offset(
+        ActionChains(browser.driver, duration=50).move_to_element_with_offset(
             canvas, 25 * (step % 20) - 250, 20 * (step // 20) - 150
         ).perform()
         if browser.one("#tip").get_attribute("hidden") is None:

@@ -109,6 +109,7 @@ def is_right(tiny):
     return is_exact(found, allowance=0.03, n_errors=4) and found["everything"].largest_z < 4.5
 
 
+@pytest.mark.usefixtures("moves_of_larger_corpora")
 @every_lam
 @every_kind
 @pytest.mark.parametrize("make", [python_content, python_contexts])

@@ -47,6 +47,31 @@ def test_no_more_threads_start_than_a_step_has_shares() -> None:
     assert threading.active_count() == before
 
 
+def test_a_step_goes_on_with_the_threads_that_the_system_has(monkeypatch) -> None:
+    start, started = threading.Thread.start, []
+
+    def limited(self: threading.Thread) -> None:
+        if len(started) == 2:
+            raise RuntimeError("can't start new thread")
+        started.append(self)
+        start(self)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    for n_left in (2, 0):
+        with ThreadPool(8) as threads:
+            for _ in range(3):
+                assert chunks(threads.map(N_CHUNKS, range)) == list(range(N_CHUNKS))
+        assert len(started) == 2, f"{n_left} threads were left"
+
+
+@pytest.mark.parametrize(("n_jobs", "n_threads"), [(None, 1), (1, 1), (3, 3), (10**6, MAX_SHARES)])
+def test_a_fit_has_a_limited_number_of_threads(n_jobs, n_threads, monkeypatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    assert pools.n_threads_for(n_jobs) == n_threads
+    monkeypatch.setattr("os.cpu_count", lambda: 1000)
+    assert pools.n_threads_for(10**6) == 1000
+
+
 def test_a_tiny_step_stays_in_the_calling_thread(monkeypatch) -> None:
     monkeypatch.setattr(pools, "THREAD_COST", 100_000.0)
     asking = threading.get_ident()

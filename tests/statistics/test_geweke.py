@@ -43,7 +43,7 @@ every_design = pytest.mark.parametrize("name", ["words", "numbers"])
 @every_design
 def test_a_short_chain_has_the_joint_prior(name):
     design = make(name)
-    z = scores(forward_draws(design, 8000, seed=1), chain_draws(design, 5000, seed=2))
+    z = scores(forward_draws(design, 4000, seed=1), chain_draws(design, 2500, seed=2))
     assert np.abs(z).max() < 4.5, largest(z, design)
 
 

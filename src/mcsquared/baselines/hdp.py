@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from joblib import effective_n_jobs
 from scipy import sparse
 
 from mcsquared.arrays import Floats, Int64s, Rng
@@ -40,7 +39,7 @@ from mcsquared.progress import Progress
 from mcsquared.samplers import hdp
 from mcsquared.samplers.init import starts
 from mcsquared.samplers.init.assignments import at_most, blocked_state
-from mcsquared.samplers.threads import ThreadPool
+from mcsquared.samplers.threads import ThreadPool, n_threads_for
 from mcsquared.samplers.types import Key
 from mcsquared.schedule import Schedule
 from mcsquared.state import Bounds, State, TopicLabels
@@ -199,7 +198,7 @@ class HDP(DirichletProcessModel):
         priors = Priors.for_corpus(corpus, self.content, {}, alpha=1.0, v=1.0, eta=self.eta, lam=v)
         self._priors = priors
         observations = observe(corpus, priors)
-        n_threads = max(1, effective_n_jobs(self.n_jobs))
+        n_threads = n_threads_for(self.n_jobs)
         return HDPChain(observations, priors, self._seed, self.init, self.max_topics, n_threads)
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy import sparse
 
 from mcsquared.arrays import Floats
@@ -17,6 +16,7 @@ from mcsquared.families import Categorical
 from mcsquared.prediction.fold_in import Iterations
 from mcsquared.prediction.likelihood import safe_log
 from mcsquared.prediction.parameters import ModelParameters, Stream, draw_key, stream
+from mcsquared.samplers.threads import n_threads_for
 
 FAMILY = Categorical()  # a placeholder: the likelihood of words is a table
 
@@ -88,7 +88,7 @@ class TomotopyChain:
             raise InputError("X must have at least one word, got none")
         counts = corpus.content.counts
         self.model, self.n_words = model, corpus.n_words
-        self._n_threads = max(1, effective_n_jobs(n_jobs))
+        self._n_threads = n_threads_for(n_jobs)
         # Words are passed by index, because the model sorts its vocabulary.
         names = np.array([str(number) for number in range(self.n_words)], dtype=object)
         for j in np.flatnonzero(np.diff(counts.indptr)):

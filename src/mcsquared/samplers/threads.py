@@ -2,9 +2,11 @@
 
 import atexit
 import math
+import os
 import time
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import pairwise
 from queue import SimpleQueue
 from threading import Lock, Thread
@@ -20,6 +22,13 @@ LOWEST_COST, HIGHEST_COST = 0.2, 3.0  # of a pool, relative to `THREAD_COST`
 COST_WEIGHT, WORK_WEIGHT = 0.05, 0.3  # of the last step, in the running means of what is measured
 GUIDED = 2  # guided scheduling: a share is 1 / (2 n_threads) of the remaining chunks,
 MAX_SHARES = 256  # but at least 1 / 256 of all chunks
+
+
+def n_threads_for(n_jobs: int | None) -> int:
+    """Return the number of threads of a fit: at most `MAX_SHARES`, or one per core if more."""
+    from joblib import effective_n_jobs
+
+    return max(1, min(effective_n_jobs(n_jobs), max(MAX_SHARES, os.cpu_count() or 1)))
 
 
 class Workers(ThreadPoolExecutor):
@@ -94,11 +103,12 @@ class Helpers:
         if not self._threads:
             # Steps that are under way when the interpreter exits are finished first.
             atexit.register(self.stop)
-        while len(self._threads) < n:
-            thread = Thread(target=self._help, daemon=True)
-            thread.start()
-            self._threads.append(thread)
-        for _ in range(n):
+        with suppress(RuntimeError):  # the system has no more threads: fewer do the work
+            while len(self._threads) < n:
+                thread = Thread(target=self._help, daemon=True)
+                thread.start()
+                self._threads.append(thread)
+        for _ in range(min(n, len(self._threads))):
             self._steps.put(step)
 
     def _help(self) -> None:
@@ -156,6 +166,8 @@ class ThreadPool:
             Steps with the same name have the same relation of work to its estimate; by default
             those with the same ``run``.
         """
+        if self._helpers is None:
+            return [run(first_chunk, first_chunk + n_chunks)]
         began = time.perf_counter_ns()
         step = self._begin(n_chunks, run, work, first_chunk, even, name)
         step.end()

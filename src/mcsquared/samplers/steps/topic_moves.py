@@ -197,6 +197,8 @@ class TopicMoves:
         argument = ChosenTopics(pair[0], pair[-1], seeds, self.sweep.key)
         parts = self.sweep.backend.map_groups(find_tokens, argument)
         self.has_found_tokens = True
+        if len(parts) == 1:
+            return parts[0]
         found = SeedCells(*(np.stack(arrays) for arrays in zip(*parts, strict=True)))
         first, seed = found.time.argmin(axis=0), np.arange(len(seeds))
         return SeedCells(*(array[first, seed] for array in found))
