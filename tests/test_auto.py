@@ -16,8 +16,6 @@ from tests.test_chain import assert_same_draws
 from tests.test_checkpoint import KilledError, killer
 from tests.test_progress import Clock
 
-pytestmark = pytest.mark.usefixtures("short_fits")
-
 NOTHING = np.zeros((4, 1), np.int64)  # chains meet the prior of four groups at once
 FIXED = {"alpha": 1.0, "v": 1.0, "eta": 1.0, "lam": 1.0}
 
@@ -36,7 +34,7 @@ def short_stages(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def unsettled(corpus, short_fits):
+def unsettled(corpus):
     """Return a posterior of 320 sweeps, and the warnings of its fit."""
     with pytest.warns(ConvergenceWarning) as caught:
         posterior = model(lam=np.inf).fit(corpus).posterior_
