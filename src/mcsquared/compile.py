@@ -13,6 +13,7 @@ import numpy as np
 from mcsquared.baselines import HDP, MGCTM, NPTOT
 from mcsquared.corpus import Corpus
 from mcsquared.estimator import MC2
+from mcsquared.families import Gaussian
 from mcsquared.kernels.cpu.packing import pack_counts, unpack_counts
 from mcsquared.model.parameters import LAM
 from mcsquared.samplers.steps.slots import TOPIC_SLOTS
@@ -32,6 +33,7 @@ def compile_kernels() -> None:
         for name in corpus.contexts:
             _model(effects=[name]).fit(corpus).predict_context(corpus, name)
         _model(lam=math.inf, sampler="collapsed").fit(corpus)
+        _model(contexts={"year": Gaussian(background=True), "tags": "auto"}).fit(corpus)
         units = corpus.with_contexts({"unit": list("aabb")}).with_levels("unit")
         for lam in (LAM.default, math.inf):
             _model(lam=lam).fit(units)
