@@ -13,17 +13,25 @@ import mcsquared as mc2
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError
 from mcsquared.families import Categorical, Gaussian
-from mcsquared.kernels.cpu.variational import MAX_GROWTH, MIN_COUNT, MIN_OTHERS
+from mcsquared.kernels.cpu.topic_table import TopicTable, mix_rows
+from mcsquared.kernels.cpu.variational import (
+    MAX_GROWTH,
+    MIN_OTHERS,
+    N_BLOCKS,
+    RELAXATION,
+    fold_in_topics,
+)
 from mcsquared.prediction.fold_in import Iterations, fold_in_groups
-from mcsquared.prediction.groups import FOLD_IN, cluster_joints, mean_topics
+from mcsquared.prediction.groups import FOLD_IN, SizedGroups, cluster_joints, mean_topics
 from mcsquared.prediction.likelihood import log_group_given_cluster
 from mcsquared.prediction.variational import (
+    MAX_PASSES,
     MIN_TOKENS,
     MIN_TOPICS,
     N_PASSES,
-    TOLERANCE,
     log_cluster_variational,
     mean_likelihoods,
+    n_passes,
     shares_of_similar_topics,
     topics_variational,
 )
@@ -60,7 +68,7 @@ def test_clusters_of_a_single_token_are_exact_and_short_groups_are_sampled(lam):
     parameters, groups = mean_parameters(lam), [[0], [2], [3], [0, 1], []]
     log_prior, corpus = prior_of(parameters, 5), words_corpus(groups, 4)
     cluster = softmax(log_cluster_variational(corpus, parameters, log_prior), axis=1)
-    topics = mean_topics(corpus, parameters, log_prior, Iterations(n_kept=20_000))
+    topics = mean_topics(SizedGroups(corpus), parameters, log_prior, Iterations(n_kept=20_000))
     psi, tau = WORDS.mean_observation(COUNTS), np.exp(parameters.log_topic_given_cluster)
     for j, words in enumerate(groups):
         exact = summed(psi[:, words].T, softmax(log_prior[j]), tau, lam)
@@ -79,22 +87,33 @@ def test_clusters_are_exact_for_an_infinite_lam():
     np.testing.assert_allclose(*normalised, atol=1e-4)
 
 
-def plain_topics(table, occurrences, weights, initial=None):
+def plain_ratios(given, table, occurrences):
+    """Return Σ_w n_w ψ_m(w) / (Y_w + ψ_m(w)) of each topic."""
+    total = (given * table).sum(axis=1, keepdims=True)
+    others = total - (given * table**2).sum(axis=1, keepdims=True) / total
+    return occurrences @ (table / (np.maximum(others, MIN_OTHERS * total) + table))
+
+
+def plain_topics(table, words, occurrences, weights):
     """The passes of the kernel, in float64; returns the weights of the topics."""
-    given = weights if initial is None else weights + np.maximum(initial, 0.0)
-    moves = np.ones(len(weights), bool)
-    if initial is not None:
-        moves = (initial < 0.0) | (initial >= MIN_COUNT)
-    for number in range(N_PASSES):
-        total = (given * table).sum(axis=1, keepdims=True)
-        others = total - (given * moves * table**2).sum(axis=1, keepdims=True) / total
-        shares = given * table / (np.maximum(others, MIN_OTHERS * total) + table)
-        new = np.where(moves, weights + occurrences @ shares, given)
-        if np.abs(new - given).sum() <= 2 * TOLERANCE * occurrences.sum() or number == N_PASSES - 1:
-            return new
-        relaxed = np.where(moves, new * np.minimum(new / given, MAX_GROWTH), 0.0)
-        given = np.where(moves, relaxed * new[moves].sum() / relaxed.sum(), given)
-    return None
+    counts, parts = np.zeros(len(weights)), np.zeros((N_BLOCKS, len(weights)))
+    repeats = int(occurrences.sum() // len(words))
+    for number in range(min(max(repeats, N_PASSES), MAX_PASSES)):
+        for block in range(N_BLOCKS):
+            rows, given = np.flatnonzero(words % N_BLOCKS == block), weights + counts
+            new = given * plain_ratios(given, table[rows], occurrences[rows])
+            if number:
+                new = np.maximum(new + RELAXATION * (new - parts[block]), 0.0)
+            counts, parts[block] = counts + new - parts[block], new
+    return weights + counts
+
+
+def plain_following_topics(table, occurrences, weights, initial):
+    """The pass of the kernel that starts from known counts, in float64."""
+    given = weights + initial
+    new = weights + given * plain_ratios(given, table, occurrences)
+    further = new * np.minimum((new / given) ** 2, MAX_GROWTH)
+    return np.maximum(further * new.sum() / further.sum(), weights)
 
 
 def test_topics_are_those_of_a_plain_version():
@@ -108,7 +127,7 @@ def test_topics_are_those_of_a_plain_version():
     for j, counts in enumerate(corpus.content.counts.toarray()):
         used = np.flatnonzero(counts)
         psi = WORDS.mean_observation(COUNTS)[:, used].T
-        topics = plain_topics(psi, counts[used].astype(float), weights[j])
+        topics = plain_topics(psi, used, counts[used].astype(float), weights[j])
         np.testing.assert_allclose(found[j], topics / topics.sum(), atol=1e-5)
 
 
@@ -122,9 +141,65 @@ def test_topics_that_start_from_known_shares_are_those_of_a_plain_version():
     for initial in ([0.7, 0.2, 0.1], [0.9, -1.0, 0.1], [1.0, 0.0, -1.0]):
         initial = np.array(initial)
         found = batch.mean_topics(parameters, log_cluster, initial[None])
-        counts = np.where(initial < 0, -1.0, np.maximum(91.0 * initial - weights, 0.0))
-        topics = plain_topics(psi, np.array([50.0, 30.0, 9.0]), weights, counts)
+        counts = np.maximum(91.0 * initial - weights, 0.0)
+        topics = plain_following_topics(psi, np.array([50.0, 30.0, 9.0]), weights, counts)
         np.testing.assert_allclose(found[0], topics / topics.sum(), atol=1e-5)
+
+
+def test_groups_with_and_without_known_topics_are_found_together_as_alone():
+    parameters, groups = mean_parameters(2.0), [[0] * 50 + [3] * 9, [2, 2, 1], [1] * 30 + [2] * 20]
+    corpus, log_prior = words_corpus(groups, 4), prior_of(parameters, 3)
+    initial = np.array([[0.5, 0.2, 0.3], [-1.0, -1.0, -1.0], [0.1, 0.8, 0.1]])
+    together = topics_variational(corpus, parameters, log_prior, initial)
+    for j in range(3):
+        alone = topics_variational(corpus[[j]], parameters, log_prior[[j]], initial[[j]])
+        np.testing.assert_allclose(together[[j]], alone, atol=1e-6)
+
+
+def random_table(rng, n_words, n_topics):
+    """Return sparse probabilities of words with a prior, and the same as an array."""
+    dense = np.where(rng.random((n_words, n_topics)) < 0.3, rng.random((n_words, n_topics)), 0.0)
+    word, topic = np.nonzero(dense)
+    start = np.searchsorted(word, np.arange(n_words + 1)).astype(np.int64)
+    shape, scale = rng.random(n_words), rng.random(n_topics)
+    parts = (dense[word, topic], shape, scale)
+    arrays = (part.astype(np.float32) for part in parts)
+    return TopicTable(start, topic.astype(np.uint16), *arrays), dense + shape[:, None] * scale
+
+
+@pytest.mark.parametrize("n_topics", [3, 64, 130])
+def test_mixtures_of_topics_are_those_of_a_dense_product(n_topics):
+    rng = np.random.default_rng(0)
+    table, dense = random_table(rng, 50, n_topics)
+    start = np.array([0, 20, 20, 45])
+    rows = np.concatenate([np.sort(rng.permutation(50)[:n]) for n in (20, 25)]).astype(np.int32)
+    topics = rng.dirichlet(np.ones(n_topics), 3).astype(np.float32)
+    result = np.empty(45, np.float32)
+    mix_rows(start, rows, table, topics, True, result)
+    group = np.repeat([0, 1, 2], np.diff(start))
+    np.testing.assert_allclose(result, (dense[rows] * topics[group]).sum(axis=1), rtol=1e-5)
+
+
+def test_topics_of_a_group_depend_neither_on_the_batch_nor_on_what_is_kept():
+    """Many words and groups: tiles are filled again in every pass, and batches are several."""
+    rng, n_topics = np.random.default_rng(0), 100
+    table, dense = random_table(rng, 4000, n_topics)
+    sizes = rng.integers(0, 300, 1500)
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    rows = np.concatenate([np.sort(rng.permutation(4000)[:n]) for n in sizes]).astype(np.int32)
+    numbers = rng.integers(1, 4, len(rows)).astype(np.float32)
+    weights = rng.dirichlet(np.full(n_topics, 0.1), len(sizes)).astype(np.float32)
+    found = np.empty_like(weights)
+    totals = np.diff(np.concatenate([[0.0], np.cumsum(numbers)])[start])
+    passes = n_passes(start, totals)
+    fold_in_topics(start, rows, numbers, table, weights, passes, True, found)
+    for j in (0, 700, 1499):
+        part, alone = slice(start[j], start[j + 1]), np.empty((1, n_topics), np.float32)
+        given = rows[part], numbers[part], table, weights[[j]], passes[[j]]
+        fold_in_topics(np.array([0, sizes[j]]), *given, True, alone)
+        np.testing.assert_array_equal(alone[0], found[j])
+        plain = plain_topics(dense[rows[part]], rows[part], numbers[part], weights[j].astype(float))
+        np.testing.assert_allclose(alone[0] + weights[j], plain, rtol=1e-3, atol=1e-3)
 
 
 def test_passes_start_from_the_topics_that_another_draw_had_for_the_same_words():

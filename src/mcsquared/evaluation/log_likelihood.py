@@ -12,13 +12,13 @@ from itertools import repeat
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from mcsquared.arrays import Floats, Int64s, Rng
+from mcsquared.arrays import Float32s, Floats, Int64s, Rng
 from mcsquared.corpus import Corpus, Words
 from mcsquared.errors import InputError
 from mcsquared.families.numerics import as_dense
 from mcsquared.posterior import ParameterDraw, Posterior
 from mcsquared.prediction.fold_in import ITERATIONS, Iterations, estimate_log_probability
-from mcsquared.prediction.groups import mean_topics, with_mean_content
+from mcsquared.prediction.groups import SizedGroups, mean_topics, with_mean_content
 from mcsquared.prediction.likelihood import (
     log_context_given_cluster,
     log_group_given_cluster,
@@ -76,29 +76,30 @@ def log_completion(
     E[ψ_m(w)] is the probability of a new token of a topic given its training tokens. Topics are
     not sampled if the parameters have no content.
     """
-    total, weight, has_words = np.full(0, -np.inf), 0.0, isinstance(second.content, Words)
-    topics, sizes = np.zeros((0, 0)), np.asarray(first.content.tokens_per_group)
+    has_words, groups = isinstance(second.content, Words), SizedGroups(first)
+    mean, topics = MeanProbabilities(), np.zeros((0, 0))
     previous: ModelParameters | None = None
     for log_weight, (parameters, log_prior) in zip(_log_weights(weights), draws, strict=False):
+        if log_weight == -np.inf:
+            continue
         if parameters.content_statistics is not None:
             statistics = parameters.content_statistics
             parameters = with_mean_content(parameters, statistics, has_words)
         initial = None
         if previous is not None and has_words and not parameters.has_content:
-            initial = shares_of_similar_topics(previous, parameters, topics, sizes)
-        topics, previous = (
-            mean_topics(first, parameters, log_prior, iterations, initial),
-            parameters,
-        )
+            initial = shares_of_similar_topics(previous, parameters, topics, groups.sizes)
+        topics = mean_topics(groups, parameters, log_prior, iterations, initial)
+        previous = parameters
+        if has_words and not parameters.has_content:
+            batches = mean_likelihoods(second, parameters)
+            mean.add([batch.mix(topics[batch.groups]) for batch in batches], log_weight)
+            continue
         if parameters.log_topic_evidence is not None:
             topics = topics * np.exp(parameters.log_topic_evidence)
             topics /= topics.sum(axis=1, keepdims=True)
             parameters = replace(parameters, log_topic_evidence=None)
-        logs = _log_tokens(second, parameters, topics)
-        entries = (np.concatenate(logs) if logs else np.zeros(0)) + log_weight
-        total = np.logaddexp(total, entries) if len(total) else entries
-        weight += np.exp(log_weight)
-    total -= np.log(weight)
+        mean.add_logs(_log_tokens(second, parameters, topics), log_weight)
+    total = mean.logs()
     content = second.content
     if isinstance(content, Words):
         counts, per_group = content.counts.data, np.diff(content.counts.indptr)
@@ -106,6 +107,30 @@ def log_completion(
         counts, per_group = np.ones(len(total)), content.tokens_per_group
     group = np.repeat(np.arange(second.n_groups), per_group)
     return np.bincount(group, counts * total, minlength=second.n_groups).astype(np.float64)
+
+
+class MeanProbabilities:
+    """Weighted mean of the probabilities of tokens, given either them or their logarithms."""
+
+    def __init__(self) -> None:
+        self._weight, self._linear, self._logs = 0.0, np.zeros(0), np.full(0, -np.inf)
+
+    def add(self, batches: list[Float32s], log_weight: float) -> None:
+        """Add the probabilities of all entries, in batches: no logarithms until the end."""
+        entries = np.exp(log_weight) * np.concatenate([np.zeros(0), *batches])
+        self._linear = self._linear + entries if len(self._linear) else entries
+        self._weight += np.exp(log_weight)
+
+    def add_logs(self, batches: list[Floats], log_weight: float) -> None:
+        """Add logarithms of the probabilities of all entries, in batches."""
+        entries = np.concatenate([np.zeros(0), *batches]) + log_weight
+        self._logs = np.logaddexp(self._logs, entries) if len(self._logs) else entries
+        self._weight += np.exp(log_weight)
+
+    def logs(self) -> Floats:
+        """Return the logarithm of the mean of every entry: float64 (n_entries,)."""
+        logs = np.log(self._linear) if len(self._linear) else self._logs
+        return logs - np.log(self._weight)
 
 
 def _log_tokens(corpus: Corpus, parameters: ModelParameters, topics: Floats) -> list[Floats]:

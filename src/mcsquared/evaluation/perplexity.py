@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy import sparse
 
-from mcsquared.arrays import Bools, Floats, Int64s, Rng
+from mcsquared.arrays import Bools, Floats, Rng
 from mcsquared.checks import check_choice, check_integer
 from mcsquared.corpus import Corpus, Vectors, Words
 from mcsquared.errors import InputError
@@ -232,7 +232,9 @@ def with_log_prior(
             log_context = np.zeros((corpus.n_groups, parameters.n_clusters + 1))
             if given_contexts:
                 log_context = log_context_given_cluster(posterior, draw, corpus)
-        if not given_contexts:  # as in groups that lack them: these parents drop out
+        if (
+            not given_contexts and parameters.effects is not None
+        ):  # as in groups that lack them: these parents drop out
             parameters = replace(parameters, effects=None)
         yield parameters, log_cluster_prior(parameters, log_context)
 
@@ -252,29 +254,29 @@ def split_halves(corpus: Corpus, rng: Rng) -> tuple[Corpus, Corpus]:
     (array([2, 1]), array([1, 1]))
     """
     per_group = np.asarray(corpus.content.tokens_per_group)
-    group = np.repeat(np.arange(corpus.n_groups), per_group)
-    numbers, end = rng.random(len(group)), np.cumsum(per_group)
-    observed = np.empty(len(group), dtype=bool)
+    numbers, end = rng.random(int(per_group.sum())), np.cumsum(per_group)
+    observed = np.empty(len(numbers), dtype=bool)
     for first, last in zip(end - per_group, end, strict=True):
         if first < last:  # the tokens with the smallest numbers of the group
             part, largest = numbers[first:last], (last - first + 1) // 2 - 1
             observed[first:last] = part <= np.partition(part, largest)[largest]
-    return _select_tokens(corpus, group, observed), _select_tokens(corpus, group, ~observed)
+    return _select_tokens(corpus, observed), _select_tokens(corpus, ~observed)
 
 
-def _select_tokens(corpus: Corpus, group: Int64s, mask: Bools) -> Corpus:
+def _select_tokens(corpus: Corpus, mask: Bools) -> Corpus:
     """Return the corpus with the tokens of ``mask`` only, in storage order."""
     content = corpus.content
-    sizes = np.bincount(group[mask], minlength=corpus.n_groups)
-    start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    offsets = np.concatenate([[0], np.cumsum(mask)])  # of selected tokens
     if isinstance(content, Words):
-        word = np.repeat(content.counts.indices, content.counts.data)[mask]
-        ones = np.ones(len(word), np.int32)
-        counts = sparse.csr_matrix((ones, word, start), shape=content.counts.shape)
-        counts.sum_duplicates()
-        part = Corpus(Words(counts, content.vocabulary))
+        counts = content.counts
+        end = np.concatenate([[0], np.cumsum(counts.data, dtype=np.int64)])
+        selected = np.diff(offsets[end]).astype(np.int32)
+        kept = np.flatnonzero(selected)
+        start = np.searchsorted(kept, counts.indptr)
+        parts = selected[kept], counts.indices[kept], start
+        part = Corpus(Words(sparse.csr_matrix(parts, shape=counts.shape), content.vocabulary))
     else:
-        part = Corpus(Vectors(start, content.values[mask]))
+        part = Corpus(Vectors(offsets[content.start].astype(np.int64), content.values[mask]))
     part.contexts = corpus.contexts
     return part
 

@@ -21,7 +21,7 @@ from mcsquared.posterior import ParameterDraw, Posterior
 from mcsquared.posterior.contexts import context_of
 from mcsquared.posterior.effects import INTERVAL
 from mcsquared.prediction.fold_in import Iterations, predict_values_of_groups
-from mcsquared.prediction.groups import align, cluster_joints, known_and_new_probabilities
+from mcsquared.prediction.groups import align, known_and_new_probabilities, weighted_joints
 from mcsquared.prediction.levels import (
     average_clusters,
     groups_of_units,
@@ -155,8 +155,7 @@ def unit_probabilities(posterior: Posterior, corpus: Corpus, number: int) -> Flo
     corpus = without_levels(corpus)
     n_groups = groups_of_units(posterior, number)
     total: Floats = np.zeros((corpus.n_groups, len(n_groups)))
-    joints = cluster_joints(posterior, corpus)
-    for weight, (draw, log_joint) in zip(posterior.parameter_weights, joints, strict=True):
+    for weight, draw, log_joint in weighted_joints(posterior, corpus):
         clusters = known_and_new_probabilities(log_joint, draw.n_clusters)
         relative = rows_of_known_units(posterior, draw, number) / average_clusters(posterior, draw)
         chances = (clusters @ relative.T) * n_groups
@@ -246,7 +245,8 @@ def _log_outcomes(
     posterior: Posterior, name: str, outcomes: Any, statistics: list[Floats]
 ) -> Floats:
     """Return the log-probability of each outcome in the clusters of all draws."""
-    shapes = (draw.category_shapes for draw in posterior.parameters)
+    drawn = zip(posterior.parameters, posterior.parameter_weights, strict=True)
+    shapes = (draw.category_shapes for draw, weight in drawn if weight > 0.0)
     families = [posterior.priors.context_given(name, found) for found in shapes]
     pairs = zip(families, statistics, strict=True)
     return np.hstack([family.log_predictive(outcomes, of_draw) for family, of_draw in pairs])
@@ -256,8 +256,7 @@ def _mixture(posterior: Posterior, corpus: Corpus, name: str) -> tuple[Floats, l
     """Return weights (n_groups, n_components), and statistics of the clusters of each draw."""
     weights, statistics = [], []
     column, family = context_of(posterior, name)
-    joints = cluster_joints(posterior, corpus, leave_out=name)
-    for weight, (draw, log_joint) in zip(posterior.parameter_weights, joints, strict=True):
+    for weight, draw, log_joint in weighted_joints(posterior, corpus, leave_out=name):
         clusters = weight * known_and_new_probabilities(log_joint, draw.n_clusters)
         if (found := background_of(posterior, draw, name)) is not None:
             weights.append(found.weights(clusters))
@@ -266,7 +265,7 @@ def _mixture(posterior: Posterior, corpus: Corpus, name: str) -> tuple[Floats, l
         weights.append(clusters)
         labels = posterior.cluster_of_group[draw.index]
         statistics.append(column_statistics(column, family, labels, draw.n_clusters))
-    return np.hstack(weights) / len(weights), statistics
+    return np.hstack(weights) / len(posterior.parameters), statistics
 
 
 def _rank(

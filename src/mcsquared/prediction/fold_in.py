@@ -29,7 +29,13 @@ from mcsquared.kernels.cpu.group_state import (
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cpu.left_to_right import left_to_right
 from mcsquared.kernels.cpu.predicted_values import ValueRows, ValueWeights, predict_values
-from mcsquared.prediction.likelihood import TokenBatch, log_mixture, table_share, token_batches
+from mcsquared.prediction.likelihood import (
+    TokenBatch,
+    log_mixture,
+    product,
+    table_share,
+    token_batches,
+)
 from mcsquared.prediction.parameters import ModelParameters
 from mcsquared.samplers.threads import Workers
 
@@ -71,7 +77,7 @@ def fold_in_groups(
     topics = np.empty((corpus.n_groups, log_shares.shape[1]))
     for groups, sampler in _samplers(corpus, parameters, log_prior):
         log_cluster[groups], counts = sampler.fold_in(parameters.key[0], iterations)
-        shared = np.exp(log_cluster[groups]) @ np.exp(log_shares)
+        shared = product(np.exp(log_cluster[groups]), np.exp(log_shares))
         if rest is not None:
             shared = weights[groups, None] * shared + rest[groups]
         # This form does not overflow for a huge λ.

@@ -1,5 +1,7 @@
 """New groups: alignment with training, cluster probabilities and topic proportions."""
 
+import hashlib
+import json
 import math
 from collections.abc import Iterator
 from dataclasses import replace
@@ -7,12 +9,12 @@ from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import logsumexp, softmax
+from scipy import sparse
+from scipy.special import log_softmax, logsumexp, softmax
 
 from mcsquared.arrays import Floats, Int64s
 from mcsquared.corpus import Corpus, Vectors, Words
-from mcsquared.corpus.levels import move_contexts_to_levels
+from mcsquared.corpus.levels import level_parts, move_contexts_to_levels
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
 from mcsquared.families.numerics import as_dense
@@ -24,6 +26,7 @@ from mcsquared.prediction.likelihood import (
     log_cluster_prior,
     log_context_given_cluster,
     log_group_given_cluster,
+    product,
     safe_log,
     token_batches,
 )
@@ -33,6 +36,7 @@ from mcsquared.prediction.parameters import (
     draw_log_dirichlet,
     draw_parameters,
     parameters_of_draws,
+    parameters_without_content,
     stream,
 )
 from mcsquared.prediction.variational import (
@@ -45,6 +49,42 @@ from mcsquared.prediction.variational import (
 
 FOLD_IN = ("auto", "gibbs")  # how the topics of new groups are found, for a finite λ
 _LAST_RESULT = "_last_cluster_probabilities"  # attribute of a posterior
+
+
+def fingerprint(corpus: Corpus) -> bytes:
+    """Return the SHA-256 of all that the predictions for an aligned corpus depend on."""
+    content, above = corpus.content, level_parts(corpus.levels)
+    parts = [content.counts] if isinstance(content, Words) else [content.start, content.values]
+    columns = [*((c, c.values) for c in corpus.contexts.values()), *above.columns]
+    names = [[column.name, column.kind] for column, _ in columns] + [list(n) for n in above.names]
+    digest = hashlib.sha256(json.dumps(names, default=str).encode())
+    for part in (*parts, *above.parents, *(values for _, values in columns)):
+        is_sparse = sparse.issparse(part)
+        for array in (part.data, part.indices, part.indptr) if is_sparse else (part,):
+            digest.update(f"{array.dtype.str}{array.shape}".encode())
+            digest.update(array.tobytes())
+    return digest.digest()
+
+
+class SizedGroups:
+    """The groups of a corpus, divided into long and short ones once for all draws."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self.corpus = corpus
+        self.sizes = np.asarray(corpus.content.tokens_per_group)
+        self._parts: dict[float, list[tuple[Any, Corpus, bool]]] = {}
+
+    def parts(self, minimum: float) -> list[tuple[Any, Corpus, bool]]:
+        """Return groups with their indices, and whether they have at least ``minimum`` tokens."""
+        if minimum not in self._parts:
+            are_long = self.sizes >= minimum
+            found = [(np.flatnonzero(are_long == of_long), of_long) for of_long in (True, False)]
+            self._parts[minimum] = [
+                (rows, self.corpus[rows], of_long) for rows, of_long in found if len(rows)
+            ]
+            if len(found[0][0]) in (0, len(are_long)):
+                self._parts[minimum] = [(slice(None), self.corpus, bool(are_long.all()))]
+        return self._parts[minimum]
 
 
 def cluster_probabilities(
@@ -60,7 +100,7 @@ def cluster_probabilities(
     """
     corpus = align(posterior, corpus)
     # The last result is kept: `predict`, `predict_proba` and `predict_new_proba` share it.
-    key = (corpus.fingerprint(), fold_in)
+    key = (fingerprint(corpus), int(posterior.seed), fold_in)
     cached_key, *result = vars(posterior).get(_LAST_RESULT, (None,))
     if cached_key != key:
         result = _cluster_probabilities(posterior, corpus, fold_in)
@@ -75,10 +115,7 @@ def _cluster_probabilities(
     total = np.zeros((n_groups, posterior.n_clusters))
     log_scale = np.full(n_groups, -np.inf)
     new = np.zeros(n_groups)
-    joints = cluster_joints(posterior, corpus, fold_in=fold_in)
-    for weight, (draw, log_joint) in zip(posterior.parameter_weights, joints, strict=True):
-        if weight == 0.0:
-            continue
+    for weight, draw, log_joint in weighted_joints(posterior, corpus, fold_in=fold_in):
         log_known = logsumexp(log_joint[:, : draw.n_clusters], axis=1)
         log_known -= logsumexp(log_joint, axis=1)
         new += weight * np.clip(-np.expm1(log_known), 0.0, 1.0)
@@ -87,7 +124,7 @@ def _cluster_probabilities(
         scale = np.maximum(log_scale, log_known)
         total *= np.exp(log_scale - scale)[:, None]
         share = share_of_consensus(posterior.cluster_of_group[draw.index], posterior.labels)
-        total += weight * np.exp(log_known - scale)[:, None] * (known @ share)
+        total += weight * np.exp(log_known - scale)[:, None] * product(known, share)
         log_scale = scale
     total /= total.sum(axis=1, keepdims=True)
     return total, new / len(posterior.parameters)
@@ -108,15 +145,27 @@ def known_and_new_probabilities(log_joint: Floats, n_clusters: int) -> Floats:
 def cluster_joints(
     posterior: Posterior, corpus: Corpus, leave_out: str | None = None, fold_in: str = "auto"
 ) -> Iterator[tuple[ParameterDraw, Floats]]:
-    """Yield each stored draw with log p(z_j = k | j) up to a constant per group.
+    """Yield the stored draws with log p(z_j = k | j) up to a constant per group.
 
     The arrays are (n_groups, n_clusters + n_new). With ``fold_in="gibbs"``, for λ = ∞ or with
     effects, ψ is drawn, and for a finite λ the topics of groups are sampled. With "auto", ψ is at
-    its mean, and the clusters of long groups are not sampled: see `log_cluster_joint`.
+    its mean, and the clusters of long groups are not sampled: see `log_cluster_joint`. Draws of
+    weight 0 are skipped.
     """
+    for _, draw, log_joint in weighted_joints(posterior, corpus, leave_out, fold_in):
+        yield draw, log_joint
+
+
+def weighted_joints(
+    posterior: Posterior, corpus: Corpus, leave_out: str | None = None, fold_in: str = "auto"
+) -> Iterator[tuple[float, ParameterDraw, Floats]]:
+    """Yield the same as `cluster_joints`, with the weight of each draw."""
     with_content = fold_in == "gibbs" or bool(posterior.priors.effects) or _is_infinite(posterior)
-    for draw, parameters in parameters_of_draws(posterior, with_content=with_content):
-        yield draw, log_cluster_joint(posterior, draw, parameters, corpus, leave_out)
+    groups = SizedGroups(corpus)
+    drawn = parameters_of_draws(posterior, with_content=with_content)
+    for weight, (draw, parameters) in zip(posterior.parameter_weights, drawn, strict=True):
+        if weight > 0.0:
+            yield weight, draw, log_cluster_joint(posterior, draw, parameters, groups, leave_out)
 
 
 def _is_infinite(posterior: Posterior) -> bool:
@@ -127,7 +176,7 @@ def log_cluster_joint(
     posterior: Posterior,
     draw: ParameterDraw,
     parameters: ModelParameters,
-    corpus: Corpus,
+    groups: SizedGroups,
     leave_out: str | None = None,
 ) -> Floats:
     """Return log p(z_j = k | j) up to a constant per group: (n_groups, n_clusters + n_new).
@@ -135,26 +184,23 @@ def log_cluster_joint(
     Groups are sampled unless the parameters have no content, the group is long and there are many
     topics. Otherwise the sampler is more accurate.
     """
-    log_context = log_context_given_cluster(posterior, draw, corpus, leave_out)
+    log_context = log_context_given_cluster(posterior, draw, groups.corpus, leave_out)
     log_prior = log_cluster_prior(parameters, log_context)
     if parameters.effects is not None:
         parameters = replace(parameters, effects=parameters.effects.without(leave_out))
     if math.isinf(parameters.lam):
-        return log_prior + log_group_given_cluster(corpus, parameters)
+        return log_prior + log_group_given_cluster(groups.corpus, parameters)
     many = not parameters.has_content and parameters.n_topics >= MIN_TOPICS
-    is_long = np.asarray(corpus.content.tokens_per_group) >= (MIN_TOKENS if many else math.inf)
-    for rows, part in _parts(corpus, is_long):
+    for rows, part, are_long in groups.parts(MIN_TOKENS if many else math.inf):
         given = (part, parameters, log_prior[rows])
         log_prior[rows] = (
-            log_cluster_variational(*given)
-            if is_long[rows].all()
-            else fold_in_groups(*given).log_cluster
+            log_cluster_variational(*given) if are_long else fold_in_groups(*given).log_cluster
         )
     return log_prior
 
 
 def mean_topics(
-    corpus: Corpus,
+    groups: SizedGroups,
     parameters: ModelParameters,
     log_prior: Floats,
     iterations: Iterations,
@@ -165,27 +211,17 @@ def mean_topics(
     The topics of groups of `MIN_TOKENS_OF_TOPICS` tokens or more are not sampled if the parameters
     have no content; ``initial`` are shares from which to start, see `shares_of_similar_topics`.
     """
-    sizes = np.asarray(corpus.content.tokens_per_group)
-    is_long = sizes >= (math.inf if parameters.has_content else MIN_TOKENS_OF_TOPICS)
-    result = np.empty((corpus.n_groups, parameters.log_topic_given_cluster.shape[1]))
-    for rows, part in _parts(corpus, is_long):
+    minimum = math.inf if parameters.has_content else MIN_TOKENS_OF_TOPICS
+    result = np.empty((groups.corpus.n_groups, parameters.log_topic_given_cluster.shape[1]))
+    for rows, part, are_long in groups.parts(minimum):
         given = (part, parameters, log_prior[rows])
         first = None if initial is None else initial[rows]
         result[rows] = (
             topics_variational(*given, first)
-            if is_long[rows].all()
+            if are_long
             else fold_in_groups(*given, iterations).topics
         )
     return result
-
-
-def _parts(corpus: Corpus, is_long: NDArray[np.bool_]) -> Iterator[tuple[Any, Corpus]]:
-    """Yield the long and the short groups of a corpus with their indices, if there are any."""
-    if is_long.all() or not is_long.any():
-        yield slice(None), corpus
-        return
-    for rows in (np.flatnonzero(is_long), np.flatnonzero(~is_long)):
-        yield rows, corpus[rows]
 
 
 MIN_PROBABILITY = 1e-9  # cluster probabilities below this are ignored
@@ -208,26 +244,38 @@ def topic_proportions(posterior: Posterior, corpus: Corpus, fold_in: str = "auto
     draw = posterior.representative_draw
     if draw.n_topics == 0:
         return np.zeros((corpus.n_groups, 0))
-    rng = stream(posterior.seed, Stream.PARAMETERS, int(posterior.representative), 0)
     finite = not math.isinf(draw.lam)
     variational = finite and fold_in == "auto" and not posterior.priors.effects
-    parameters = draw_parameters(posterior, draw, rng, with_content=not variational)
+    number, seed = int(posterior.representative), int(posterior.seed)
+    rng = stream(seed, Stream.PARAMETERS, number, 0)
+    parameters = (
+        parameters_without_content(posterior, number, seed)
+        if variational
+        else draw_parameters(posterior, draw, rng)
+    )
     words = isinstance(corpus.content, Words)
     topic_given_cluster = draw.topic_given_cluster()
     if finite:
-        new = draw_log_dirichlet(np.tile(draw.v * draw.topic_weights, (parameters.n_new, 1)), rng)
+        if variational:  # shares of known topics are again a draw from a Dirichlet distribution
+            known = parameters.log_topic_given_cluster[draw.n_clusters :, : draw.n_topics]
+            new = log_softmax(known, axis=1)
+        else:
+            shape = np.tile(draw.v * draw.topic_weights, (parameters.n_new, 1))
+            new = draw_log_dirichlet(shape, rng)
+        log_shares = np.vstack([safe_log(topic_given_cluster), new])
         means = replace(
             parameters,
-            log_topic_given_cluster=np.vstack([safe_log(topic_given_cluster), new]),
+            log_topic_given_cluster=log_shares,
             content_parameters=draw.content_statistics,
             effects=mean_effect_rows(posterior.priors, draw),
         )
         log_prior = log_cluster_prior(means, log_context_given_cluster(posterior, draw, corpus))
         if not variational:
             means = with_mean_content(means, as_dense(draw.content_statistics), words)
-        return mean_topics(corpus, means, log_prior, ITERATIONS)[:, posterior.topic_order]
+        groups = SizedGroups(corpus)
+        return mean_topics(groups, means, log_prior, ITERATIONS)[:, posterior.topic_order]
 
-    log_joint = log_cluster_joint(posterior, draw, parameters, corpus)
+    log_joint = log_cluster_joint(posterior, draw, parameters, SizedGroups(corpus))
     cluster = known_and_new_probabilities(log_joint, parameters.n_clusters)
     new = draw.topic_weights / draw.topic_weights.sum()
     topic_given_cluster = np.vstack([topic_given_cluster, new])

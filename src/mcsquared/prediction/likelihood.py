@@ -16,12 +16,14 @@ from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.corpus import Column, Corpus, Words
 from mcsquared.corpus.content import blocks_of_rows
 from mcsquared.families import ConjugateFamily
+from mcsquared.kernels.cpu.products import multiply
 from mcsquared.model.priors import vector_observations
 from mcsquared.posterior import ParameterDraw, Posterior
 from mcsquared.prediction.levels import average_clusters, log_weights_of_groups
 from mcsquared.prediction.parameters import ModelParameters
 
 BATCH_SIZE = 1 << 22  # entries of the largest array of a batch of groups: 32 MB
+MAX_TERMS = 1 << 28  # of a product that is computed without BLAS
 BLOCK_SIZE = 1 << 21  # entries of the largest array of a block of rows: 16 MB
 
 
@@ -82,7 +84,7 @@ def log_mixture(log_likelihood: Floats, log_weights: Floats) -> Floats:
         rows = log_likelihood[block]
         top = rows.max(axis=1, keepdims=True)
         top = np.where(np.isfinite(top), top, 0.0)
-        total = np.exp(rows - top) @ weights
+        total = product(np.exp(rows - top), weights)
         with np.errstate(divide="ignore"):
             result[block] = np.log(total) + top
         tiny = total < 1e-280
@@ -90,6 +92,17 @@ def log_mixture(log_likelihood: Floats, log_weights: Floats) -> Floats:
             chosen = np.flatnonzero(tiny[:, k])
             result[block.start + chosen, k] = logsumexp(rows[chosen] + log_weights[k], axis=1)
     return result
+
+
+def product(left: Floats, right: Floats) -> Floats:
+    """Return the product of two matrices.
+
+    BLAS would start its threads for a few million terms already, and they are busy for some time
+    after the product: predictions would take twice the CPU time.
+    """
+    if left.size * right.shape[1] > MAX_TERMS:
+        return left @ right
+    return multiply(np.ascontiguousarray(left), np.ascontiguousarray(right))
 
 
 def log_word_given_cluster(parameters: ModelParameters) -> Floats:

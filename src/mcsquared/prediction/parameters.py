@@ -21,22 +21,26 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy import sparse
 
-from mcsquared.arrays import Floats, Int64s, Integers
+from mcsquared.arrays import Float32s, Floats, Int64s, Integers
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
 from mcsquared.families.numerics import as_dense, log_standard_gamma
-from mcsquared.kernels.cpu.variational import TopicTable, fill_columns, take_rows
+from mcsquared.kernels.cpu.similar_topics import MainWords, find_main_words
+from mcsquared.kernels.cpu.topic_table import TopicTable, fill_columns, mix_topics, take_rows
 from mcsquared.posterior import ParameterDraw, Posterior
 from mcsquared.prediction.effects import EffectRows, draw_effect_rows
 from mcsquared.prediction.levels import average_clusters
 
+TINY = np.float32(1e-37)  # smallest probability, relative to that of the most probable topic
 N_NEW = 20  # auxiliary new clusters per draw: the mean over them is the new-cluster term
 MAX_UNUSED = 40  # maximum number of topics that share the unused weight
 MAIN_WORD = 0.005  # topics of two draws are compared by words of at least this probability
+KEPT_BYTES = 1 << 26  # of parameters without content that are kept for the next prediction
 MIN_REST = 1e-3  # an unused weight below this is no longer split
 
 
@@ -91,14 +95,29 @@ class ModelParameters:
         return word_table(self.content_parameters, self.family)
 
     @cached_property
-    def main_words(self) -> sparse.csr_matrix:
-        """√p(w) of the most probable words of each topic given its statistics."""
-        counts = sparse.csr_matrix(self.content_parameters)
-        probability = counts.data * np.repeat(self.topic_table.scale, np.diff(counts.indptr))
-        kept = np.flatnonzero(probability >= MAIN_WORD)
-        start = np.searchsorted(kept, counts.indptr)
-        words = np.sqrt(probability[kept]), counts.indices[kept], start
-        return sparse.csr_matrix(words, shape=counts.shape)
+    def main_words(self) -> MainWords:
+        """Words of at least `MAIN_WORD` in each topic given its statistics."""
+        counts, scale = sparse.csr_matrix(self.content_parameters), self.topic_table.scale
+        return find_main_words(
+            counts.indptr, counts.indices, counts.data, scale, np.float32(MAIN_WORD)
+        )
+
+    @cached_property
+    def log_word_given_cluster(self) -> Float32s:
+        """Return log Σ_m τ_km E[ψ_m(w)] of all words: float32 (n_words, n_clusters + n_new)."""
+        return self.mix_clusters(self.topic_table, np.arange(len(self.topic_table.shape)))
+
+    def mix_clusters(self, table: TopicTable, rows: Integers) -> Float32s:
+        """Return log Σ_m τ_km ψ_m of some rows of a table: float32 (n, n_clusters + n_new)."""
+        shares = np.asarray(self.topic_shares.T, np.float32, "C")
+        result = np.empty((len(rows), shares.shape[1]), np.float32)
+        mix_topics(table, rows, shares, result)
+        return np.log(np.maximum(result, TINY, out=result), out=result)
+
+    @cached_property
+    def topic_shares(self) -> Floats:
+        """τ, (n_clusters + n_new, n_topics + n_unused)."""
+        return np.exp(self.log_topic_given_cluster)
 
     def log_vectors(self, x: Any) -> Floats:
         """Return the log-density of vectors in every topic, shape (n, n_topics + n_unused)."""
@@ -175,8 +194,46 @@ def parameters_of_draws(
     seed = int(posterior.seed) if seed is None else seed
     for number, draw in enumerate(posterior.parameters):
         for repeat in range(n_repeats):
+            if not with_content:
+                yield draw, parameters_without_content(posterior, number, seed, n_new, repeat)
+                continue
             rng = stream(seed, Stream.PARAMETERS, number, repeat)
-            yield draw, draw_parameters(posterior, draw, rng, n_new, with_content)
+            yield draw, draw_parameters(posterior, draw, rng, n_new)
+
+
+def parameters_without_content(
+    posterior: Posterior, number: int, seed: int, n_new: int = N_NEW, repeat: int = 0
+) -> ModelParameters:
+    """Return the parameters of a stored draw, with ψ integrated out.
+
+    Those of the last seed are kept, up to `KEPT_BYTES`: clusters, topics and perplexities of new
+    groups are often predicted one after another, and half of the time is spent on parameters.
+    """
+    key, draw = (seed, n_new), posterior.parameters[number]
+    if _kept.get(posterior, (None,))[0] != key:
+        _kept[posterior] = key, {}
+    found = _kept[posterior][1]
+    kept_draw, parameters = found.get((number, repeat), (None, None))
+    if parameters is None or kept_draw is not draw:
+        rng = stream(seed, Stream.PARAMETERS, number, repeat)
+        parameters = draw_parameters(posterior, draw, rng, n_new, with_content=False)
+        if (len(found) + 1) * _bytes_of(parameters) <= KEPT_BYTES:
+            found[number, repeat] = draw, parameters
+    return parameters
+
+
+_Kept = tuple[tuple[int, int], dict[tuple[int, int], tuple[ParameterDraw, ModelParameters]]]
+_kept: WeakKeyDictionary[Posterior, _Kept] = WeakKeyDictionary()
+
+
+def _bytes_of(parameters: ModelParameters) -> int:
+    """Return about how much memory parameters take with their table, main words and shares."""
+    statistics: Any = parameters.content_parameters
+    if not sparse.issparse(statistics):
+        return int(2 * parameters.log_topic_given_cluster.nbytes + 4 * statistics.nbytes)
+    shares = parameters.log_topic_given_cluster
+    table = 14 * statistics.nnz + (12 + 4 * len(shares)) * statistics.shape[1]
+    return int(2 * shares.nbytes + table)
 
 
 def draw_content_parameters(
@@ -203,11 +260,11 @@ def word_table(statistics: Any, family: Any) -> TopicTable:
 
 def pad_topics(statistics: Any, n_unused: int) -> Any:
     """Return the statistics of topics, dense or sparse, with rows of zeros for unused ones."""
-    shape = (n_unused, statistics.shape[1])
     if sparse.issparse(statistics):
-        empty = sparse.csr_matrix(shape, dtype=statistics.dtype)
-        return sparse.vstack([statistics, empty], format="csr")
-    return np.vstack([statistics, np.zeros(shape)])
+        start = np.append(statistics.indptr, np.repeat(statistics.indptr[-1:], n_unused))
+        shape = (statistics.shape[0] + n_unused, statistics.shape[1])
+        return sparse.csr_matrix((statistics.data, statistics.indices, start), shape=shape)
+    return np.vstack([statistics, np.zeros((n_unused, statistics.shape[1]))])
 
 
 def draw_key(rng: np.random.Generator) -> tuple[int, int]:

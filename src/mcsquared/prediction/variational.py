@@ -14,29 +14,23 @@ tokens, so that unused topics are equal and form one topic.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-from mcsquared.arrays import Float32s, Floats, Int64s
+from mcsquared.arrays import Float32s, Floats, Int64s, Integers
 from mcsquared.corpus import Corpus, Words
-from mcsquared.corpus.content import blocks_of_rows
-from mcsquared.kernels.cpu.variational import (
-    UNKNOWN,
-    TopicTable,
-    fold_in_topics,
-    mix_rows,
-    mix_topics,
-    sum_rows,
-)
-from mcsquared.prediction.likelihood import table_share, token_batches
-from mcsquared.prediction.parameters import ModelParameters
+from mcsquared.corpus.content import blocks_of_rows, entries_of_rows
+from mcsquared.kernels.cpu.similar_topics import most_similar
+from mcsquared.kernels.cpu.topic_table import TopicTable, mix_rows, sum_rows
+from mcsquared.kernels.cpu.variational import fold_in_topics, follow_topics
+from mcsquared.prediction.likelihood import product, table_share, token_batches
+from mcsquared.prediction.parameters import TINY, ModelParameters
 
-N_PASSES = 20
-TOLERANCE = 0.01  # share of a group's tokens that change topic in the last pass
-TINY = np.float32(1e-37)  # smallest probability, relative to that of the most probable topic
+N_PASSES = 3  # over the words of a group; in texts, more of them are less close to the sampler
+MAX_PASSES = 20  # if words are repeated, which takes more of them: see `n_passes`
 BATCH_SIZE = 1 << 25  # entries times topics of a batch of groups
 # From these numbers on, clusters of groups are not sampled: on NIPS papers and UN speeches they
 # agree with the sampler within its Monte Carlo error, in shorter texts they do not.
@@ -65,17 +59,14 @@ class MeanLikelihoods:
 
     def log_clusters(self, parameters: ModelParameters, log_prior: Floats) -> Floats:
         """Return log p(z_j = k | j) up to a constant per group: float64 (n_groups, n_clusters)."""
-        used = np.zeros(len(self.table.shape), np.int32)
-        used[self.rows] = 1
-        position = np.cumsum(used, dtype=np.int32) - 1
-        shares = np.exp(parameters.log_topic_given_cluster).T
-        log_token = np.empty(
-            (position[-1] + 1 if len(position) else 0, shares.shape[1]), np.float32
-        )
-        mix_topics(self.table, np.flatnonzero(used), np.asarray(shares, np.float32, "C"), log_token)
-        np.log(np.maximum(log_token, TINY, out=log_token), out=log_token)
-        result = np.empty((len(self.start) - 1, shares.shape[1]))
-        sum_rows(self.start, position[self.rows], self.occurrences, log_token, result)
+        rows: Integers = self.rows
+        if self.shared and len(rows) >= len(self.table.shape):
+            log_token = parameters.log_word_given_cluster
+        else:
+            used, rows = np.unique(rows, return_inverse=True)
+            log_token = parameters.mix_clusters(self.table, used)
+        result = np.empty((len(self.start) - 1, log_token.shape[1]))
+        sum_rows(self.start, rows, self.occurrences, log_token, result)
         return log_prior + table_share(parameters.lam, self.sizes)[:, None] * result
 
     def mean_topics(
@@ -85,25 +76,56 @@ class MeanLikelihoods:
 
         ``initial`` contains initial shares of topics, negative if unknown.
         """
-        lam, shares = parameters.lam, np.exp(parameters.log_topic_given_cluster)
-        base = lam * (np.exp(log_softmax(log_cluster, axis=1)) @ shares)
-        first = np.empty((len(base), 0), np.float32)
-        if initial is not None:
-            scale = (lam + self.sizes)[:, None]
-            counts = np.maximum(scale * initial - base, 0.0)
-            first = np.where(initial < 0.0, UNKNOWN, counts).astype(np.float32)
+        clusters = np.exp(log_softmax(log_cluster, axis=1))
+        base = parameters.lam * product(clusters, parameters.topic_shares)
         found, weights = np.empty(base.shape, np.float32), base.astype(np.float32)
-        entries = self.start, self.rows, self.occurrences, self.table
-        fold_in_topics(*entries, weights, first, N_PASSES, TOLERANCE, found)
+        known = np.zeros(len(base), bool) if initial is None else (initial >= 0.0).any(axis=1)
+        for is_known in (False, True):
+            groups = np.flatnonzero(known == is_known)
+            if not len(groups):
+                continue
+            part, counts = self.select(groups), np.empty((len(groups), base.shape[1]), np.float32)
+            entries = part.start, part.rows, part.occurrences, part.table, weights[groups]
+            if is_known and initial is not None:
+                scale = (parameters.lam + part.sizes)[:, None]
+                first = np.maximum(scale * initial[groups] - base[groups], 0.0).astype(np.float32)
+                follow_topics(*entries, first, counts)
+            else:
+                fold_in_topics(*entries, n_passes(part.start, part.sizes), self.shared, counts)
+            found[groups] = counts
         topics = found + base
         return topics / topics.sum(axis=1, keepdims=True)
 
+    def select(self, groups: Int64s) -> MeanLikelihoods:
+        """Return some of the groups."""
+        if len(groups) == len(self.start) - 1:
+            return self
+        entries, start = entries_of_rows(self.start, groups)
+        rows, occurrences = self.rows[entries], self.occurrences[entries]
+        return replace(self, start=start, rows=rows, occurrences=occurrences)
+
+    def mix(self, topics: Floats) -> Float32s:
+        """Return Σ_m θ_jm E[ψ_m(w)] / exp(log_scale) of every entry: float32 (n_entries,)."""
+        result = np.empty(len(self.rows), np.float32)
+        weights = topics.astype(np.float32)
+        mix_rows(self.start, self.rows, self.table, weights, self.shared, result)
+        return np.maximum(result, TINY)
+
     def log_tokens(self, topics: Floats) -> Floats:
         """Return log Σ_m θ_jm E[ψ_m(w)] of every entry: float64 (n_entries,)."""
-        result = np.empty(len(self.rows), np.float32)
-        mix_rows(self.start, self.rows, self.table, topics.astype(np.float32), result)
-        logs = np.log(np.maximum(result, TINY), dtype=np.float64)
+        logs = np.log(self.mix(topics), dtype=np.float64)
         return logs if self.log_scale is None else logs + self.log_scale[self.rows]
+
+    @property
+    def shared(self) -> bool:
+        """Whether groups share rows of the table: they are words, not vectors."""
+        return self.log_scale is None
+
+
+def n_passes(start: Int64s, sizes: Floats) -> Int64s:
+    """Return the number of passes for each group: its tokens per distinct one, at least three."""
+    repeats = sizes // np.maximum(np.diff(start), 1)
+    return np.clip(repeats, N_PASSES, MAX_PASSES).astype(np.int64)
 
 
 def log_cluster_variational(
@@ -179,8 +201,9 @@ def shares_of_similar_topics(
     The shares of groups with fewer than `MIN_TOKENS_OF_START` tokens are −1: few passes would make
     their draws too similar, and the mean over draws predicts worse.
     """
-    similarity = (parameters.main_words @ previous.main_words.T).toarray()
-    result = topics[:, similarity.argmax(axis=1)]
-    result[:, similarity.max(axis=1) < MIN_SIMILARITY] = -1.0
+    main, others = parameters.main_words, previous.main_words
+    best, similarity = most_similar(main, others, len(parameters.topic_table.shape))
+    result = np.take(topics, best, axis=1)
+    result[:, similarity < MIN_SIMILARITY] = -1.0
     result[sizes < MIN_TOKENS_OF_START] = -1.0
     return result

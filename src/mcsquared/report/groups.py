@@ -11,7 +11,8 @@ from mcsquared.arrays import Float32s, Floats, Int32s, Int64s
 from mcsquared.corpus import Corpus, Words
 from mcsquared.corpus.content import blocks_of_rows
 from mcsquared.errors import InputError
-from mcsquared.kernels.cpu.variational import TopicTable, fold_in_topics
+from mcsquared.kernels.cpu.topic_table import TopicTable
+from mcsquared.kernels.cpu.variational import fold_in_topics
 from mcsquared.markup import shorten
 from mcsquared.model.priors import vector_observations
 from mcsquared.posterior import Posterior
@@ -20,7 +21,7 @@ from mcsquared.posterior.membership import LikelyClusters
 from mcsquared.posterior.tables import topic_given_group
 from mcsquared.prediction.groups import align
 from mcsquared.prediction.parameters import word_table
-from mcsquared.prediction.variational import full_table
+from mcsquared.prediction.variational import full_table, n_passes
 from mcsquared.report.layout import Discs, place_groups, topic_map
 from mcsquared.report.packing import pack, pack_shares
 
@@ -29,7 +30,7 @@ TypicalGroups = list[list[tuple[int, float]]]  # (group, score) for each cluster
 N_TOPICS_OF_GROUP = 6
 _MAX_NAME_LENGTH, _SHORT_NAME_LENGTH = 160, 70  # the shorter one if there are many groups
 _MANY_GROUPS = 20_000
-_N_PASSES, _TOLERANCE = 5, 0.03  # of the topics of groups: see `fold_in_topics`
+_LARGE = 1e9  # in place of an infinite λ: the tokens of a group do not change its topics
 _FLOATS_PER_BATCH = 1 << 18  # in the largest table of a batch: 1 MB, which fits in the cache
 
 
@@ -132,13 +133,15 @@ def group_topic_shares(posterior: Posterior, corpus: Corpus | None = None) -> Fl
     draw = posterior.representative_draw
     weights = draw.topic_given_cluster()[:, posterior.topic_order].astype(np.float32)
     prior = weights[posterior.cluster_of_group[draw.index]]
-    scale = np.float32(1.0 if math.isinf(draw.lam) else draw.lam)
-    n_passes = 1 if math.isinf(draw.lam) else _N_PASSES
+    scale = np.float32(_LARGE if math.isinf(draw.lam) else draw.lam)
     result = prior.copy()
     for groups, start, rows, counts, table in _batches(posterior, corpus):
         given = scale * prior[groups]
-        expected, first = np.empty_like(given), np.empty((len(given), 0), np.float32)
-        fold_in_topics(start, rows, counts, table, given, first, n_passes, _TOLERANCE, expected)
+        expected, shared = np.empty_like(given), isinstance(corpus.content, Words)
+        passes = np.full(len(given), 1)
+        if not math.isinf(draw.lam):
+            passes = n_passes(start, posterior.tokens_per_group[groups].astype(np.float64))
+        fold_in_topics(start, rows, counts, table, given, passes, shared, expected)
         shares = expected if math.isinf(draw.lam) else expected + given
         total = shares.sum(axis=1, keepdims=True)
         np.divide(shares, total, out=result[groups], where=total > 0)
