@@ -269,6 +269,9 @@ def topic_proportions(posterior: Posterior, corpus: Corpus, fold_in: str = "auto
             content_parameters=draw.content_statistics,
             effects=mean_effect_rows(posterior.priors, draw),
         )
+        if variational and words:  # unused topics, the last one, have no entries
+            table = parameters.topic_table
+            means.keep_table(table._replace(scale=table.scale[: draw.n_topics]))
         log_prior = log_cluster_prior(means, log_context_given_cluster(posterior, draw, corpus))
         if not variational:
             means = with_mean_content(means, as_dense(draw.content_statistics), words)

@@ -85,7 +85,7 @@ class ModelParameters:
         if not self.has_content:
             result = np.empty((len(ids), self.content_parameters.shape[0]), np.float32)
             take_rows(self.topic_table, ids, result)
-            return np.log(result, dtype=np.float64)
+            return np.log(result, out=result).astype(np.float64)
         logs = self.content_parameters[:, ids].T
         return logs if self.log_topic_evidence is None else logs + self.log_topic_evidence
 
@@ -93,6 +93,10 @@ class ModelParameters:
     def topic_table(self) -> TopicTable:
         """E[ψ_m(w)] of all words of the vocabulary given the statistics of the topics."""
         return word_table(self.content_parameters, self.family)
+
+    def keep_table(self, table: TopicTable) -> None:
+        """Set `topic_table`, which is then not computed."""
+        vars(self)["topic_table"] = table
 
     @cached_property
     def main_words(self) -> MainWords:

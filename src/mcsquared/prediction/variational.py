@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ from mcsquared.arrays import Float32s, Floats, Int64s, Integers
 from mcsquared.corpus import Corpus, Words
 from mcsquared.corpus.content import blocks_of_rows, entries_of_rows
 from mcsquared.kernels.cpu.similar_topics import most_similar
-from mcsquared.kernels.cpu.topic_table import TopicTable, mix_rows, sum_rows
+from mcsquared.kernels.cpu.topic_table import TopicTable, mix_rows, sum_groups, sum_rows
 from mcsquared.kernels.cpu.variational import fold_in_topics, follow_topics
 from mcsquared.prediction.likelihood import product, table_share, token_batches
 from mcsquared.prediction.parameters import TINY, ModelParameters
@@ -51,11 +52,10 @@ class MeanLikelihoods:
     table: TopicTable  # E[ψ_m(w)] / exp(log_scale)
     log_scale: Floats | None = None  # (n_rows,); None for zeros
 
-    @property
+    @cached_property
     def sizes(self) -> Floats:
         """Number of tokens of each group: float64 (n_groups,)."""
-        cumulative = np.concatenate([[0.0], np.cumsum(self.occurrences, dtype=np.float64)])
-        return np.diff(cumulative[self.start])
+        return sum_groups(self.start, self.occurrences)
 
     def log_clusters(self, parameters: ModelParameters, log_prior: Floats) -> Floats:
         """Return log p(z_j = k | j) up to a constant per group: float64 (n_groups, n_clusters)."""

@@ -114,6 +114,16 @@ def sum_rows(start, rows, occurrences, values, result):
             entry += 1
 
 
+@njit(cache=True, nogil=True, error_model="numpy")
+def sum_groups(start, values):
+    """Return the sum of the entries of each group: float64 (n_groups,)."""
+    result = np.zeros(start.size - 1)
+    for j in range(start.size - 1):
+        for entry in range(start[j], start[j + 1]):
+            result[j] += values[entry]
+    return result
+
+
 class Blocks(NamedTuple):
     """Entries of some groups, divided into blocks by their row of a table.
 
