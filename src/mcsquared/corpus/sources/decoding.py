@@ -52,7 +52,7 @@ def detect_encoding(content: bytes) -> str:
 
     Examples
     --------
-    >>> [detect_encoding("für 北京的房间很好".encode(name)) for name in ("utf-8", "gb18030")]
+    >>> [detect_encoding("这家酒店的房间很好".encode(name)) for name in ("utf-8", "gb18030")]
     ['utf-8', 'gb18030']
     """
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
