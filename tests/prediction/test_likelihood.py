@@ -133,3 +133,12 @@ def test_every_auxiliary_new_cluster_has_the_prior_density_of_the_contexts():
     np.testing.assert_allclose(np.exp(prior[:, 2:]).sum(axis=1), 2.0 / 6.0 * np.exp(context[:, 2]))
     without = log_cluster_prior(parameters, np.zeros((2, 3)))
     np.testing.assert_allclose(np.exp(without).sum(axis=1), 1.0)
+
+
+def test_products_with_and_without_blas_are_equal(monkeypatch):
+    rng = np.random.default_rng(0)
+    left, right = rng.normal(size=(30, 17)), rng.normal(size=(40, 17)).T
+    without = likelihood.product(left, right)
+    monkeypatch.setattr(likelihood, "MAX_TERMS", 0)
+    np.testing.assert_allclose(without, likelihood.product(left, right), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(without, left @ right, rtol=1e-12, atol=1e-12)

@@ -5,11 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mcsquared.prediction import parameters as module
 from mcsquared.prediction.parameters import (
     MAX_UNUSED,
     draw_log_dirichlet,
     draw_parameters,
     parameters_of_draws,
+    parameters_without_content,
     split_unused_weight,
     stream,
 )
@@ -115,3 +117,21 @@ def test_topic_weights_of_clusters_whose_groups_vary_follow_tables_and_not_token
     tables = np.array([[3, 1], [0, 2]])
     expected = (tables + 1.5 * np.array([0.4, 0.3])) / (1.5 + tables.sum(axis=1, keepdims=True))
     np.testing.assert_allclose(tau, expected, atol=0.02)
+
+
+def test_parameters_without_content_are_kept_for_one_seed_and_equal_new_ones(monkeypatch):
+    posterior = make_posterior([DRAW, DRAW])
+    first = parameters_without_content(posterior, 1, seed=3)
+    assert parameters_without_content(posterior, 1, seed=3) is first
+    assert first.topic_table is parameters_without_content(posterior, 1, seed=3).topic_table
+    other = parameters_without_content(posterior, 1, seed=4)
+    assert not np.array_equal(other.log_topic_given_cluster, first.log_topic_given_cluster)
+    again = parameters_without_content(posterior, 1, seed=3)
+    assert again is not first
+    np.testing.assert_array_equal(again.log_topic_given_cluster, first.log_topic_given_cluster)
+    posterior.parameters[1] = replace(posterior.parameters[1], alpha=9.0)
+    assert parameters_without_content(posterior, 1, seed=3) is not again
+    monkeypatch.setattr(module, "KEPT_BYTES", 10)
+    monkeypatch.setattr(module, "_kept", {})
+    large = parameters_without_content(posterior, 0, seed=3)
+    assert parameters_without_content(posterior, 0, seed=3) is not large

@@ -19,6 +19,18 @@ def test_shares_are_close_to_those_of_transform(lam, vectors):
     assert np.median(apart) < 0.1, "total variation of the middle group"
 
 
+def test_shares_are_exact_for_an_infinite_lam():
+    posterior, corpus, _ = make_posterior(n_groups=40, lam=np.inf)
+    draw, counts = posterior.representative_draw, corpus.content.counts.toarray()
+    tau = draw.topic_given_cluster()[posterior.cluster_of_group[draw.index]]
+    psi = draw.content_means(posterior.priors.content)
+    joint = tau[:, :, None] * psi
+    expected = (counts[:, None] * joint / joint.sum(axis=1, keepdims=True)).sum(axis=2)
+    expected = np.where(expected.sum(axis=1, keepdims=True) > 0, expected, tau)
+    expected = expected[:, posterior.topic_order] / expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(group_topic_shares(posterior, corpus), expected, atol=1e-5)
+
+
 def test_shares_do_not_depend_on_the_batch_size(monkeypatch):
     posterior, corpus, _ = make_posterior(n_groups=40, lam=5.0)
     whole = group_topic_shares(posterior, corpus)
