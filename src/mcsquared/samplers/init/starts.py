@@ -110,6 +110,7 @@ def start_blocked(
         λ = ∞, or in a small corpus, the clusters are those of a mixture without topics, see
         `cluster_whole_groups`. "random": both at random. For words with λ = ∞, the topics are
         then refined by sweeps without clusters in either case.
+        Many clusters of a large corpus with a finite λ compete with one, see `start_from`.
     n_clusters, n_topics : int
         Initial numbers, chosen by `clusters_for` and `topics_for` by default.
 
