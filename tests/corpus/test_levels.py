@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import mcsquared as mc2
+from mcsquared.corpus.levels import move_contexts_to_levels
 from mcsquared.errors import InputError
 
 SPEECHES = pd.DataFrame(
@@ -63,6 +64,33 @@ def test_a_context_that_a_group_without_a_unit_has_stays_with_the_groups():
     frame = SPEECHES.assign(region=["E", "E", "E", "A", "E", None])
     corpus = read(frame, contexts="region", levels="city")
     assert list(corpus.contexts) == ["region"]
+
+    note = (
+        "context region: constant within every city, but not a context of the city, because 1 "
+        "groups without a city have a value"
+    )
+    assert note in corpus.notes
+
+
+def test_a_context_moves_if_few_groups_without_a_unit_have_it():
+    frame = pd.concat([SPEECHES] * 8).assign(region=["E", "E", "E", "A", None, None] * 8)
+    frame.iloc[4, frame.columns.get_loc("region")] = "A"
+    corpus = read(frame, contexts="region", levels=["city", "country"])
+    assert [list(level.contexts) for level in corpus.levels] == [[], ["region"]]
+    assert corpus.levels[1].contexts["region"].values.tolist() == [1, 0]  # codes of E and A
+    assert corpus.notes[:2] == [
+        "context region: the values of 1 groups without a city are not used",
+        "context region: constant within every country, so it is a context of the country",
+    ]
+
+
+def test_values_of_new_groups_without_a_unit_are_not_those_of_a_unit():
+    frame = SPEECHES.assign(region=["E", "E", "E", "A", "Z", None])
+    corpus = read(frame, contexts="region", levels="city")
+    groups, (city,) = move_contexts_to_levels(corpus.contexts, corpus.levels, {"city": ["region"]})
+    assert groups == {}
+    region = city.contexts["region"]
+    assert [region.categories[code] for code in region.values] == ["E", "E", "A"]
 
 
 def test_a_context_is_not_moved_if_every_unit_has_one_group():

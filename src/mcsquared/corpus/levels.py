@@ -8,11 +8,17 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from mcsquared.arrays import Int32s, Int64s, Integers, Objects
+from mcsquared.arrays import Int32s, Int64s, Objects
 from mcsquared.corpus.columns.column import Column
 from mcsquared.corpus.columns.values import as_list, category_label, is_missing
 from mcsquared.corpus.content import object_array
-from mcsquared.corpus.sources.frames import Table, context_columns, name_list, table_of
+from mcsquared.corpus.sources.frames import Table, name_list, table_of
+from mcsquared.corpus.unit_contexts import (
+    column_of_units,
+    match_rows,
+    place_contexts,
+    rows_or_missing,
+)
 from mcsquared.errors import InputError
 
 
@@ -167,7 +173,8 @@ def levels_of_table(
         Columns that name the unit of each row, the lowest level first.
     level_contexts : dict from str to data frame, optional
     columns : dict from str to Column
-        Contexts of the groups. Those that are constant within all units of a level move there.
+        Contexts of the groups. Those that are constant within all units of a level move there,
+        unless many groups without a unit have them.
     others : iterable of str
         Further contexts of the groups, whose names no level may use.
     """
@@ -188,23 +195,12 @@ def levels_of_table(
                 f"{n_lost} groups have a {name} but no {lower[0]}: it is not used for them"
             )
         child_of_row = unit_of_row
-    contexts_of = []  # of groups, then of every level
-    moved_to: dict[str, str] = {}
-    for name, parents, units in zip(names, parents_of, units_of, strict=True):
-        moved = [c for c, column in columns.items() if _is_constant(column, parents, len(units))]
-        contexts_of.append({c: column for c, column in columns.items() if c not in moved})
-        columns = {c: _of_units(columns[c], parents, len(units)) for c in moved}
-        moved_to |= dict.fromkeys(moved, name)
-    notes += [
-        f"context {c}: constant within every {name}, so it is a context of the {name}"
-        for c, name in moved_to.items()
-    ]
-    contexts_of.append(columns)
+    contexts_of = place_contexts(columns, names, parents_of, [len(u) for u in units_of], notes)
     result = []
     for name, parents, units, unit_contexts in zip(
         names, parents_of, units_of, contexts_of[1:], strict=True
     ):
-        matched = _matched(given[name], name, units, notes) if name in given else {}
+        matched = match_rows(given[name], name, units, notes) if name in given else {}
         result.append(Level(name, object_array(units), unit_contexts | matched, parents))
     return tuple(result), contexts_of[0], notes
 
@@ -283,91 +279,6 @@ def _given_contexts(
     return tables
 
 
-def _matched(table: Table, name: str, units: list[str], notes: list[str]) -> dict[str, Column]:
-    """Return the columns of a level's frame in the order of its units.
-
-    The units of the rows are in the column with the name of the level, or in the index.
-    """
-    if name in table.columns:
-        keys = as_list(table.raw(name, f"level_contexts[{name!r}]"))
-    elif table.row_names is not None:
-        keys = table.row_names
-    else:
-        raise InputError(
-            f"{table.source} must have a column {name!r}, or an index, with the names of the units"
-        )
-    row_of: dict[str, int] = {}
-    for row, key in enumerate(keys):
-        if is_missing(key):
-            continue
-        label = category_label(key)
-        if label in row_of:
-            raise InputError(f"{table.source} must have one row per {name}, got {label!r} twice")
-        row_of[label] = row
-    rows = np.array([row_of.get(unit, -1) for unit in units], np.int64)
-    if (rows < 0).all():
-        raise InputError(
-            f"{table.source} must name units of the level, such as {units[0]!r}, got none of them"
-        )
-    if n_missing := int((rows < 0).sum()):
-        notes.append(f"level {name}: {n_missing} of {len(units)} units have no row of contexts")
-    contexts = [column for column in table.columns if column != name]
-    columns = context_columns(table, contexts, None, table.n_rows)
-    return {c: _rows_or_missing(column, rows) for c, column in columns.items()}
-
-
-def _rows_or_missing(column: Column, rows: Int64s) -> Column:
-    """Return selected rows of a column; those with the number -1 are missing."""
-    taken = column[np.maximum(rows, 0)]
-    values, missing = taken.values.copy(), rows < 0
-    if column.kind == "bag":
-        keep = np.repeat(~missing, np.diff(values.indptr)).astype(values.dtype)
-        values.data *= keep
-        values.eliminate_zeros()
-    else:
-        values[missing] = -1 if column.kind == "category" else np.nan
-    return replace(column, values=values)
-
-
-def _row_codes(column: Column) -> Int64s:
-    """Return a number for each distinct value of a column, -1 where it is missing."""
-    if column.kind == "bag":
-        matrix = column.values
-        keys = [
-            (matrix.indices[a:b].tobytes(), matrix.data[a:b].tobytes())
-            for a, b in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True)
-        ]
-        code_of = {key: code for code, key in enumerate(dict.fromkeys(keys))}
-        codes = np.array([code_of[key] for key in keys], np.int64)
-    else:
-        codes = np.unique(column.values, axis=0, return_inverse=True)[1].reshape(-1)
-    return np.where(column.observed, codes, -1)
-
-
-def _is_constant(column: Column, parents: Int32s, n_units: int) -> bool:
-    """Return whether all groups of a unit have the same value, in all units.
-
-    Some unit must have two groups with a value, and no group without a unit may have one.
-    """
-    codes = _row_codes(column)
-    observed = codes >= 0
-    if (observed & (parents < 0)).any():
-        return False
-    value = np.full(n_units, -1, np.int64)
-    value[parents[observed]] = codes[observed]
-    if (value[parents[observed]] != codes[observed]).any():
-        return False
-    return bool(np.bincount(parents[observed], minlength=n_units).max() > 1)
-
-
-def _of_units(column: Column, parents: Integers, n_units: int) -> Column:
-    """Return a column that is constant within units as a column of the units."""
-    row = np.full(n_units, -1, np.int64)
-    observed = np.flatnonzero(column.observed)
-    row[parents[observed]] = observed
-    return _rows_or_missing(column, row)
-
-
 def move_contexts_to_levels(
     columns: Mapping[str, Column],
     levels: Sequence[Level],
@@ -385,14 +296,14 @@ def move_contexts_to_levels(
         units = np.where(units >= 0, level.parent_of_child[units], -1)
         unit_of_group.append(units)
         for name, column in level.contexts.items():
-            of_group.setdefault(name, _rows_or_missing(column, units))
+            of_group.setdefault(name, rows_or_missing(column, units))
     placed = []
     for level, units in zip(levels, unit_of_group, strict=True):
         names = [name for name in contexts_of_level.get(level.name, ()) if name in of_group]
         contexts = {
             name: level.contexts[name]
             if name in level.contexts
-            else _of_units(of_group[name], units, level.n_units)
+            else column_of_units(of_group[name], units, level.n_units)
             for name in names
         }
         placed.append(replace(level, contexts=contexts))
