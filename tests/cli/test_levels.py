@@ -47,6 +47,52 @@ def test_a_level_and_its_contexts_are_fitted_and_used_for_new_groups(files):
     assert "has no column 'journal', so the journal of a group is not known" in result.stderr
 
 
+@pytest.fixture
+def fitted(files):
+    above = f"journal={files / 'journals.csv'}:publisher,impact"
+    assert fit(files, "--level", "journal", "--level-context", above).exit_code == 0
+    return files / "m.mc2"
+
+
+def predicted(model, file, *more):
+    out = model.with_name("p.csv")
+    result = invoke("predict", model, file, "--out", out, *more)
+    assert result.exit_code == 0, result.output
+    return pd.read_csv(out), result.stderr
+
+
+def test_contexts_of_new_units_are_read_from_a_file_or_from_the_table(fitted, files):
+    new = papers(6).assign(journal=["new P", "J1", "new Q"] * 2)
+    contexts = pd.DataFrame({"journal": ["new P", "new Q"], "publisher": list("PQ"), "extra": 1})
+    contexts.to_csv(files / "new journals.csv", index=False)
+    new.to_csv(files / "new.csv", index=False)
+    without, said = predicted(fitted, files / "new.csv")
+    assert "2 of 3 units of journal not seen in training: types are predicted" in said
+    above = ["--level-context", f"journal={files / 'new journals.csv'}"]
+    given, _ = predicted(fitted, files / "new.csv", *above)
+    changed = (given != without).any(axis=1)
+    assert changed[[0, 2, 3, 5]].any()
+    assert not changed[[1, 4]].any()
+    new.merge(contexts, how="left").to_csv(files / "joined.csv", index=False)
+    pd.testing.assert_frame_equal(predicted(fitted, files / "joined.csv")[0], given)
+    (files / "folder").mkdir()
+    new.to_parquet(files / "folder" / "new.parquet")
+    pd.testing.assert_frame_equal(predicted(fitted, files / "folder", *above)[0], given)
+    message = "--level-context must be of a --level (journal), got 'magazine'"
+    wrong = ["--level-context", f"magazine={files / 'new journals.csv'}"]
+    assert message in rejected(invoke("predict", fitted, files / "new.csv", *wrong))
+
+
+def test_classes_that_are_constant_within_units_are_compared_with_the_clusters(fitted, files):
+    table = pd.read_csv(files / "papers.csv").merge(JOURNALS, how="left")
+    table.to_csv(files / "all.csv", index=False)
+    for column in ("publisher", "motto"):  # a context of the units, and a column it does not know
+        result = invoke("evaluate", fitted, files / "all.csv", "--labels", column)
+        assert result.exit_code == 0, result.output
+        assert "classes of 39 groups" in result.stdout
+        assert "constant within" not in result.stderr
+
+
 def test_without_columns_all_of_the_file_are_contexts(files):
     result = fit(files, "--level", "journal", "--level-context", f"journal={files}/journals.csv")
     assert result.exit_code == 0, result.output

@@ -27,6 +27,11 @@ GROUP_NAMES = Option(None, metavar="COLUMN", help="Column of group names.")
 ENCODING = Option(None, metavar="NAME", help="Encoding of a text file (default: detected).")
 SEPARATOR = Option(None, metavar="CHAR", help="Separator of a CSV file (default: detected).")
 MEMORY = Option("2GB", metavar="SIZE", help="Memory limit if FILE is a folder.")
+LEVEL_CONTEXTS = Option(
+    None,
+    metavar="LEVEL=FILE[:COLUMNS]",
+    help="Contexts of the units of a level: country=countries.csv:region,gdp.",
+)
 SEED = Option(0, min=0, help="Random seed; the same seed gives the same result.")
 
 
@@ -109,11 +114,7 @@ def fit(
         help="Level above groups: column of the unit of each group, such as its country; may be "
         "repeated, the lowest level first.",
     ),
-    level_context: list[str] | None = Option(
-        None,
-        metavar="LEVEL=FILE[:COLUMNS]",
-        help="Contexts of the units of a level: country=countries.csv:region,gdp.",
-    ),
+    level_context: list[str] | None = LEVEL_CONTEXTS,
     paper: bool = Option(False, "--paper", help="Fit the paper's model: --lam inf."),
     lam: float | None = Option(
         None, metavar="X", help=f"{LAM.meaning.capitalize()}; inf: the paper's model."
@@ -252,6 +253,7 @@ def predict(
     sep: str | None = SEPARATOR,
     encoding: str | None = ENCODING,
     memory: str = MEMORY,
+    level_context: list[str] | None = LEVEL_CONTEXTS,
     raw: bool = Option(
         False, "--raw", help="Write names that a spreadsheet would run as formulas unchanged."
     ),
@@ -261,7 +263,8 @@ def predict(
     from mcsquared.cli.reading import FileOptions
 
     table = Path(f"{file.stem}-clusters.csv") if out is None else out
-    options = FileOptions(file, text, names, encoding, memory, {}, sep)
+    above = tuple(level_context or ())
+    options = FileOptions(file, text, names, encoding, memory, {}, sep, level_contexts=above)
     fitted.predict(model, options, table, raw)
 
 
@@ -285,6 +288,7 @@ def evaluate(
     training: Path | None = Option(
         None, metavar="FILE", help="Training data: print their perplexity as well."
     ),
+    level_context: list[str] | None = LEVEL_CONTEXTS,
     sep: str | None = SEPARATOR,
     encoding: str | None = ENCODING,
 ) -> None:
@@ -292,7 +296,8 @@ def evaluate(
     from mcsquared.cli import fitted
     from mcsquared.cli.reading import FileOptions
 
-    options = FileOptions(file, text, encoding=encoding, separator=sep)
+    above = tuple(level_context or ())
+    options = FileOptions(file, text, None, encoding, separator=sep, level_contexts=above)
     fitted.evaluate(model, options, method or [], given_contexts, labels, training)
 
 

@@ -1,17 +1,21 @@
-"""Options ``--level`` and ``--level-context`` of ``mc2 fit``."""
+"""Options ``--level`` and ``--level-context``, and levels of the groups of a fitted model."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mcsquared.corpus import Corpus, ParquetFolder
+from mcsquared.cli.guard import print_message
+from mcsquared.corpus import Column, Corpus, ParquetFolder
+from mcsquared.corpus.levels import levels_of_table, move_contexts_to_levels
 from mcsquared.corpus.sources import files
 from mcsquared.corpus.sources.frames import Table
 from mcsquared.errors import InputError
+from mcsquared.markup import plural
 from mcsquared.model.priors import all_contexts
+from mcsquared.posterior import Posterior
 
 if TYPE_CHECKING:
     from mcsquared.cli.reading import ContextOption
@@ -67,3 +71,82 @@ def families_of_contexts(
         if name not in corpus.contexts and name not in declared and not column.is_distinct:
             used[name] = "auto"
     return used
+
+
+@dataclass(frozen=True)
+class KnownLevels:
+    """The levels of a model that a file has."""
+
+    names: list[str]
+    posterior: Posterior
+
+    def contexts_in(self, table: Table) -> dict[str, Column]:
+        """Return the training columns of the units' contexts that a file has."""
+        units = self.posterior.units[: len(self.names)]
+        columns = {name: column for level in units for name, column in level.contexts.items()}
+        return {name: column for name, column in columns.items() if name in table.columns}
+
+    def known_contexts(self, level_contexts: Mapping[str, Table]) -> dict[str, Table]:
+        """Return tables of contexts of the units with the columns that the model knows."""
+        found = {}
+        for units in self.posterior.units:
+            if (table := level_contexts.get(units.name)) is not None:
+                known = [c for c in table.columns if c == units.name or c in units.contexts]
+                columns = {column: table.columns[column] for column in known}
+                found[units.name] = replace(table, columns=columns)
+        return found
+
+    def notes(self, corpus: Corpus) -> list[str]:
+        """Return a note on each level that has units which the model does not know."""
+        notes = []
+        for level, units in zip(corpus.levels, self.posterior.units, strict=False):
+            n_new = len(set(level.unit_names) - set(units.unit_names))
+            if n_new:
+                units_of_level = f"{plural(level.n_units, 'unit')} of {level.name}"
+                notes.append(
+                    f"{n_new} of {units_of_level} not seen in training: types are predicted"
+                )
+        return notes
+
+
+def known_levels(posterior: Posterior, path: Path, columns: Container[str]) -> KnownLevels:
+    """Return the levels of a model that a file with these columns has, up to the first it lacks."""
+    found: list[str] = []
+    for units in posterior.units:
+        if units.name not in columns:
+            print_message(
+                f"note: {path} has no column {units.name!r}, so the {units.name} of a group "
+                "is not known"
+            )
+            break
+        found.append(units.name)
+    return KnownLevels(found, posterior)
+
+
+def with_levels_of_model(
+    corpus: Corpus,
+    levels: KnownLevels,
+    table: Table,
+    level_contexts: Mapping[str, Table],
+    labels: str | None,
+) -> Corpus:
+    """Return new groups with their units, and with contexts where the model has them.
+
+    A column of few groups may be constant within units by chance. ``labels`` is a column that
+    stays with the groups.
+    """
+    given = levels.known_contexts(level_contexts)
+    columns = {
+        name: column
+        for name, column in corpus.contexts.items()
+        if not any(name in frame.columns for frame in given.values())
+    }
+    above, _, notes = levels_of_table(table, levels.names, given, {})
+    own = {} if labels is None else {labels: corpus.contexts[labels]}
+    contexts_of: dict[str | None, list[str]] = {}
+    contexts_of |= {units.name: list(units.contexts) for units in levels.posterior.units}
+    columns, above = move_contexts_to_levels(columns, above, contexts_of)
+    result = corpus.with_contexts(columns | own)
+    result.levels = above
+    result.notes = [*corpus.notes, *notes]
+    return result

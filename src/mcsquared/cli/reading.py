@@ -8,7 +8,7 @@ from typing import Any
 
 from mcsquared import families
 from mcsquared.cli.guard import print_message
-from mcsquared.cli.levels import read_level_contexts
+from mcsquared.cli.levels import known_levels, read_level_contexts, with_levels_of_model
 from mcsquared.corpus import Column, Corpus, ParquetFolder
 from mcsquared.corpus.columns.column import distinct_note
 from mcsquared.corpus.columns.infer import column_from
@@ -228,6 +228,8 @@ def read_for_model(
             hint = f" (is it {near[0]!r}?)" if near else ""
             note = f"{file.path} has no column {name!r}{hint}, so this context is missing"
             print_message(f"note: {note}")
+    levels = known_levels(model.posterior_, file.path, table.columns)
+    columns = columns | levels.contexts_in(table)
     contexts = [name for name in columns if name in table.columns]
     separators = _bag_separators(model)
     bags = {
@@ -249,30 +251,21 @@ def read_for_model(
         raise InputError("--text must be given for a model that was not fitted by `mc2 fit`")
     vocabulary: Any = model.posterior_.vocabulary
     options: Any = {"bags": bags, "group_names": file.names, "vocabulary": vocabulary}
-    options["levels"] = _known_levels(model, file, table)
     corpus = Corpus.from_frame(table, text, contexts, **options, **model.posterior_.text_options)
-    for note in corpus.notes if training is None else ():
-        print_message(f"note: {note}")
     spelled = {
         name: _spelled_as_trained(corpus.contexts[name], table.columns[name], reference.categories)
         for name, reference in columns.items()
         if name in corpus.contexts and reference.kind == "category"
     }
-    return corpus.with_contexts({**corpus.contexts, **spelled})
-
-
-def _known_levels(model: MC2, file: FileOptions, table: Table) -> list[str]:
-    """Return the levels of a model that a file has, up to the first that it lacks."""
-    found: list[str] = []
-    for units in model.posterior_.units:
-        if units.name not in table.columns:
-            print_message(
-                f"note: {file.path} has no column {units.name!r}, so the {units.name} of a group "
-                "is not known"
-            )
-            break
-        found.append(units.name)
-    return found
+    notes = corpus.notes
+    corpus = corpus.with_contexts({**corpus.contexts, **spelled})
+    above = read_level_contexts(file.level_contexts, levels.names)
+    if levels.names:
+        corpus = with_levels_of_model(corpus, levels, table, above, labels)
+        notes = [*notes, *levels.notes(corpus)]
+    for note in notes if training is None else ():
+        print_message(f"note: {note}")
+    return corpus
 
 
 def texts_for_model(model: MC2, file: FileOptions, table: Any) -> list[Any] | None:
@@ -291,11 +284,15 @@ def corpora_for_model(model: MC2, file: FileOptions) -> Iterator[Corpus]:
     if not file.is_folder:
         yield read_for_model(model, file)
         return
+    from mcsquared.corpus.sources.parquet import parquet_files, schemas
+
+    _, schema, _ = next(schemas(parquet_files(file.path)))
+    levels = known_levels(model.posterior_, file.path, schema.names)
+    above = levels.known_contexts(read_level_contexts(file.level_contexts, levels.names))
     text = file.text or model.posterior_.source.get(_TEXT_KEY)
     text_options = model.posterior_.text_options
-    folder = replace(file, text=text, text_options=text_options).folder(
-        "all", _bag_separators(model)
-    )
+    read = replace(file, text=text, text_options=text_options, levels=tuple(levels.names))
+    folder = read.folder("all", _bag_separators(model), above)
     yield from folder_batches(folder, model.posterior_.vocabulary)
 
 
