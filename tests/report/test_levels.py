@@ -67,3 +67,21 @@ def test_data_of_a_level_agree_with_its_posterior():
     assert data[0]["types"]["n"] == posterior.level("city").n_clusters
     assert [context["name"] for context in data[1]["contexts"]] == ["region", "tags"]
     assert data[1]["names"] == ["F", "G", "H", "I"]
+
+
+def test_diagnostics_include_the_types_of_every_level():
+    model = mc2.MC2(n_sweeps=8, burn_in=4, thin=1, random_state=0, progress=False)
+    posterior = model.fit(two_levels_above()).posterior_
+    data = report_data(posterior)["diagnostics"]
+    labels = [row["label"] for row in data["scalars"]]
+    assert labels[-3:] == [
+        "types of country",
+        "α, concentration of types of country",
+        "v, concentration within types of country",
+    ]
+    traces = {trace["label"]: trace for trace in data["traces"]}
+    (chain,) = traces["types of city"]["chains"]
+    expected = posterior.level("city").trace["n_clusters"].tolist()
+    assert chain["values"] == expected
+    # A bound of clusters does not apply to types.
+    assert traces["types of city"]["name"] == "city n_clusters"

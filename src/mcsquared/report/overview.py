@@ -1,9 +1,11 @@
 """Report data of the overview and diagnostics: key figures, checks, model, traces."""
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +17,9 @@ from mcsquared.model.parameters import CONCENTRATIONS
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.convergence import assess_posterior, convergence_summary
 from mcsquared.posterior.diagnostics import SCALARS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Check = tuple[str, str, str]  # level ("good", "watch" or "bad"), title and text
 
@@ -49,7 +54,7 @@ def key_figures(posterior: Posterior, unit: str) -> list[dict[str, str]]:
         ("clusters", posterior.n_clusters, f"consensus; {counts['clusters']}"),
         ("topics", posterior.n_shown_topics, _note_on_topics(posterior, counts["topics"])),
         *(
-            (units.name, len(units.unit_names), _note_on_types(posterior, units.name))
+            (f"units of {units.name}", len(units.unit_names), _note_on_types(posterior, units.name))
             for units in posterior.units
         ),
         ("contexts", len(posterior.contexts), contexts),
@@ -304,10 +309,18 @@ def diagnostic_data(posterior: Posterior, bounds: dict[str, int | None]) -> dict
 
     ``bounds`` are ``max_clusters`` and ``max_topics`` of the estimator, None if unbounded.
     """
-    rows = posterior.diagnostics().to_dict("records")
+    scalars, traces = _scalars(posterior, SCALAR_LABELS), _traces(posterior.trace, SCALAR_LABELS)
+    for units in posterior.units:
+        level, labels = posterior.level(units.name), _labels_of_level(units.name)
+        scalars += _scalars(level, labels)
+        # The bounds of clusters and topics have the names of their series.
+        traces += [
+            series | {"name": f"{units.name} {series['name']}"}
+            for series in _traces(level.trace, labels)
+        ]
     return {
-        "scalars": [{**row, "label": SCALAR_LABELS[str(row["scalar"])]} for row in rows],
-        "traces": _traces(posterior),
+        "scalars": scalars,
+        "traces": traces,
         "kept": {
             name: [values.tolist() for values in np.unique(n, return_counts=True)]
             for name, n in _counts(posterior).items()
@@ -319,14 +332,29 @@ def diagnostic_data(posterior: Posterior, bounds: dict[str, int | None]) -> dict
     }
 
 
-def _traces(posterior: Posterior) -> list[dict[str, Any]]:
+def _labels_of_level(level: str) -> dict[str, str]:
+    """Return the labels of a level's own scalars in its trace."""
+    of_types = f"types of {shorten(level, 30)}"
+    return {
+        "n_clusters": of_types,
+        "alpha": f"α, concentration of {of_types}",
+        "v": f"v, concentration within {of_types}",
+    }
+
+
+def _scalars(posterior: Posterior, labels: dict[str, str]) -> list[dict[str, Any]]:
+    """Return the rows of the diagnostics of the labelled scalars."""
+    rows = posterior.diagnostics().to_dict("records")
+    return [{**row, "label": labels[row["scalar"]]} for row in rows if row["scalar"] in labels]
+
+
+def _traces(trace: pd.DataFrame, labels: dict[str, str]) -> list[dict[str, Any]]:
     """Return one thinned series per scalar and chain, with the sweep of the first kept draw."""
-    trace = posterior.trace
     if not len(trace):
         return []
     chains = [(int(number), part) for number, part in trace.groupby("chain", sort=True)]
     series = []
-    for name in SCALARS:
+    for name in [name for name in SCALARS if name in labels]:
         if name not in trace or not np.isfinite(trace[name].to_numpy(np.float64)).any():
             continue
         lines = []
@@ -340,7 +368,7 @@ def _traces(posterior: Posterior) -> list[dict[str, Any]]:
                     "first_kept": int(kept.iloc[0]) if len(kept) else None,
                 }
             )
-        series.append({"name": name, "label": SCALAR_LABELS[name], "chains": lines})
+        series.append({"name": name, "label": labels[name], "chains": lines})
     return series
 
 

@@ -115,7 +115,7 @@ function curves(points, series, { label, format = formatNumber, height = 150, st
 // Traces of several chains, with burn-in shaded.
 function traceChart(trace, bound, height = 150) {
   return responsive((width) => {
-    const [left, right, top, bottom] = [54, 8, 8, 22];
+    const [right, top, bottom] = [8, 8, 22];
     let lowX = Infinity; let highX = -Infinity; let lowY = Infinity; let highY = -Infinity;
     const firstKept = Math.max(...trace.chains.map((chain) => chain.first_kept || 0));
     for (const chain of trace.chains) {
@@ -135,13 +135,15 @@ function traceChart(trace, bound, height = 150) {
     }
     if (bound) highY = Math.max(highY, bound);
     if (!(highY > lowY)) { lowY -= 0.5; highY += 0.5; }
+    const labels = ticks(lowY, highY, 3).map((t) => [t, formatNumber(t, 3)]);
+    const left = Math.max(54, 8 + 7 * Math.max(...labels.map(([, label]) => label.length)));
     const x = (v) => left + ((v - lowX) / (highX - lowX || 1)) * (width - left - right);
     const y = (v) => Math.max(top - 4, Math.min(height - bottom + 4, height - bottom - ((v - lowY) / (highY - lowY)) * (height - top - bottom)));
     return s('svg', { width, height, role: 'img', 'aria-label': `trace of ${trace.label}` },
       firstKept > lowX && s('rect', { class: 'burnin', x: left, y: top, width: Math.max(0, x(firstKept) - left), height: height - top - bottom }),
-      ticks(lowY, highY, 3).map((t) => s('g', {},
+      labels.map(([t, label]) => s('g', {},
         s('line', { class: 'grid', x1: left, x2: width - right, y1: y(t), y2: y(t) }),
-        s('text', { class: 'tick', x: left - 6, y: y(t) + 4, 'text-anchor': 'end' }, formatNumber(t, 3)))),
+        s('text', { class: 'tick', x: left - 6, y: y(t) + 4, 'text-anchor': 'end' }, label))),
       ticks(lowX, highX, Math.max(2, Math.floor(width / 110))).map((t) => s('text', { class: 'tick', x: Math.min(x(t), width - 14), y: height - 6, 'text-anchor': 'middle' }, formatInteger(t))),
       bound && s('line', { class: 'bound', x1: left, x2: width - right, y1: y(bound), y2: y(bound) }),
       trace.chains.map((chain, i) => s('path', {

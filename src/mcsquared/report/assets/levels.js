@@ -23,7 +23,7 @@ function unitList(level, found, label) {
     rowHeight: 34, label, header: ['unit', 'probability'], row: (u) => unitRow(level, u, percent(level.confidence[u] / 255)),
     open: (u) => { window.location.hash = levelAddress(level, 'units', u); },
   });
-  list.element.style.height = `${Math.min(found.length, 10) * 34 + 2}px`;
+  list.element.style.height = `${Math.min(found.length, 10.5) * 34 + 2}px`; // half a row shows that there are more
   list.set(found);
   return list.element;
 }

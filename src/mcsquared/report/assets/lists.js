@@ -96,7 +96,7 @@ function groupList(found, label, note) {
     row: (j) => groupRow(j, note ? note(j) : groupStatus(j)),
     open: (j) => { window.location.hash = address('groups', j); },
   });
-  list.element.style.height = `${Math.min(found.length, 10) * 34 + 2}px`;
+  list.element.style.height = `${Math.min(found.length, 10.5) * 34 + 2}px`; // half a row shows that there are more
   list.set(found);
   return list.element;
 }
