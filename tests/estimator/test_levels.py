@@ -149,6 +149,12 @@ def corpus_units(corpus):
     return corpus.levels[0].parent_of_child
 
 
+def test_a_context_of_a_level_is_named_with_its_level_in_the_error(nested):
+    message = r"got 'region', a context of the level 'country': see Posterior.level"
+    with pytest.raises(InputError, match=message):
+        nested.posterior_.context_given_cluster("region")
+
+
 def test_the_country_of_a_group_is_predicted_through_its_cities(nested):
     table = nested.predict_context(two_levels_above()[:6], "country", top=2)
     assert set(table["value"]) <= set("FGHI")
