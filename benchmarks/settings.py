@@ -132,7 +132,7 @@ class Settings:
     un_share: float = 0.25
     un_sweeps: int = 300
     un_topics: int = 50
-    un_seeds: int = 3
+    un_seeds: int = 2
     un_warm_up: int = 12
     related_sweeps: int = 60
     related_seeds: int = 1

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import mcsquared as mc2
+from mcsquared.chain import Runner
 from mcsquared.errors import InputError
 from mcsquared.samplers.sweep import SAMPLERS
 from mcsquared.schedule import Schedule
@@ -250,6 +251,21 @@ def test_a_callback_that_returns_true_stops_the_run(corpus, n_jobs):
     np.testing.assert_array_equal(
         posterior.cluster_of_group[first], whole.cluster_of_group[same][: first.sum()]
     )
+
+
+def test_chains_that_have_not_started_do_not_start_after_a_stop(corpus, monkeypatch):
+    """Ctrl-C would otherwise take as long as the starts of all chains."""
+    started, prepare = [], Runner._prepare
+
+    def counted(runner, run):
+        started.append(run.chain)
+        prepare(runner, run)
+
+    monkeypatch.setattr(Runner, "_prepare", counted)
+    stopping = model(n_chains=3, callbacks=[lambda info: info.chain == 1 and info.sweep == 9])
+    posterior = stopping.fit(corpus).posterior_
+    assert started == [0, 1]
+    assert sorted(set(posterior.chain_of_draw)) == [0, 1]
 
 
 def test_a_stop_before_a_draw_was_kept_is_an_error(corpus):

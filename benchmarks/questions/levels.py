@@ -20,8 +20,11 @@ LEVEL = "parent"
 N_PARENTS, N_TYPES, N_GROUPS, N_CLUSTERS, N_TOKENS = 200, 4, 5_000, 12, 60
 N_TOPICS, N_WORDS, LAM = 30, 400, 20.0
 RECOVERED = 0.9  # adjusted Rand index at both levels
-N_KMEANS, MAX_KMEANS = 5, 40
-TYPES = "types of countries"
+N_KMEANS = 5  # runs of k-means
+NUMBERS = (5, 10, 12)  # of clusters of countries, besides that of the types; 5 regional groups
+OWN = "as many as types"
+TYPES, RAW, ROOTS = "types of countries", "k-means", "k-means on square roots"
+METHODS = (TYPES, RAW, ROOTS)
 
 
 class Tree(NamedTuple):
@@ -115,48 +118,87 @@ def run_un(settings: Settings) -> Result:
     calls = [(seed, settings) for seed in range(settings.un_seeds)]
     fits = run_parallel(_fit_un, calls)
     ratio = _cost(plain, corpus, settings)
-    means = {name: mean(fit[name][0] for fit in fits) for name in fits[0]}
     rows: list[tuple[Cell, ...]] = [
-        (f"{name}, seed {seed}", *found)
+        (f"{row.method}, seed {seed}", row.n_clusters, row.score, row.seconds)
         for seed, fit in enumerate(fits)
-        for name, found in fit.items()
+        for row in fit
     ]
-    rows += [(f"{name}, mean", score, None, None) for name, score in means.items()]
-    rows.append(("sweep with the level, relative to one without", ratio, None, None))
-    gained = {name: means[TYPES] - score for name, score in means.items() if name != TYPES}
+    means = {
+        asked: {
+            method: mean(
+                row.score
+                for fit in fits
+                for row in fit
+                if (row.asked, row.method) == (asked, method)
+            )
+            for method in METHODS
+        }
+        for asked in (*NUMBERS, None)
+    }
+    for asked, of_method in means.items():
+        number = OWN if asked is None else f"{asked} clusters"
+        rows += [
+            (f"{name}, {number}, mean", None, score, None) for name, score in of_method.items()
+        ]
+    rows.append(("sweep with the level, relative to one without", None, ratio, None))
     return Result(
         f"{corpus.n_groups:,} UN speeches in {corpus.levels[0].n_units} countries",
-        ("", "AMI with regional groups, or ratio", "types", "CPU-s"),
+        ("", "clusters of countries", "AMI with regional groups, or ratio", "CPU-s"),
         rows,
         targets=[
             *(
-                Target(f"AMI of types, minus {n}", gain, 0.0, True, "")
-                for n, gain in gained.items()
+                Target(
+                    f"AMI of types minus the better k-means, {OWN if n is None else n}",
+                    of_method[TYPES] - max(of_method[RAW], of_method[ROOTS]),
+                    0.0,
+                    True,
+                    "",
+                )
+                for n, of_method in means.items()
             ),
             Target(
                 "CPU-s of a sweep with the level, relative to one without", ratio, 1.1, False, "×"
             ),
         ],
         notes=[
-            f"A random share of the speeches; {settings.un_sweeps} sweeps, at most "
-            f"{settings.un_topics} topics. The year is a context of the speeches; regional groups "
-            "are not used for fitting. k-means clusters the mean topic weights of the countries, "
-            f"from the same fits; means of {N_KMEANS} starts. More clusters than regional groups "
-            "lower the agreement of any method, so k-means has as many clusters as there are types "
-            f"or regional groups, or the number from 2 to {MAX_KMEANS} with the highest "
-            "silhouette. The ratio is that of the median of "
-            f"{settings.sweeps} interleaved sweeps after {settings.un_warm_up}, with default "
-            "settings.",
+            f"A random share of the speeches; {settings.un_sweeps} sweeps, half of them burn-in, "
+            f"at most {settings.un_topics} topics. The year is a context of the speeches; regional "
+            "groups are not used for fitting. Types are those of the consensus; "
+            "`posterior_.level('country').hierarchy().cut(n)` merges them into n. k-means clusters "
+            "the mean topic weights of the countries, or their square roots, from the same fits, "
+            f"with 10 initialisations; means of {N_KMEANS} runs. '{OWN}': as many clusters as "
+            "there are types. The ratio is that of the median of "
+            f"{settings.sweeps} interleaved sweeps after {settings.un_warm_up}, with as many "
+            "topics.",
         ],
     )
 
 
-def _fit_un(seed: int, settings: Settings) -> dict[str, tuple[float, int, float | None]]:
-    """Return AMI, number of clusters and CPU-seconds of the types, and those of k-means."""
-    from sklearn.metrics import adjusted_mutual_info_score
+class Agreement(NamedTuple):
+    """The agreement of clusters of countries with the regional groups."""
 
+    method: str
+    asked: int | None  # number of clusters; None: that of the types
+    n_clusters: int
+    score: float
+    seconds: float | None = None
+
+
+def _fit_un(seed: int, settings: Settings) -> list[Agreement]:
+    """Return the agreement of types and of k-means, for several numbers of clusters."""
     plain, regions = speeches(settings)
     corpus = plain.with_levels("country")
+    model = _estimator(settings.un_sweeps, seed).set_params(max_topics=settings.un_topics)
+    seconds = _fit(model, corpus)
+    return agreements(model, corpus, regions, seconds)
+
+
+def agreements(
+    model: Any, corpus: Corpus, regions: np.ndarray, seconds: float | None
+) -> list[Agreement]:
+    """Return the agreement with regional groups, ``regions`` of the speeches, given a fit."""
+    from sklearn.metrics import adjusted_mutual_info_score
+
     parents = corpus.levels[0].parent_of_child
     region = regions[np.unique(parents, return_index=True)[1]]
     inside = np.array([name is not None for name in region])
@@ -164,32 +206,19 @@ def _fit_un(seed: int, settings: Settings) -> dict[str, tuple[float, int, float 
     def agreement(labels: np.ndarray) -> float:
         return float(adjusted_mutual_info_score(region[inside], labels[inside]))
 
-    model = _estimator(settings.un_sweeps, seed).set_params(max_topics=settings.un_topics)
-    seconds = _fit(model, corpus)
     types = model.posterior_.level("country")
     weights = model.transform(corpus)
     points = np.array([weights[parents == u].mean(axis=0) for u in range(len(region))])
-    found: dict[str, tuple[float, int, float | None]] = {
-        TYPES: (agreement(types.labels), types.n_clusters, seconds)
-    }
-    numbers = {
-        "of types": types.n_clusters,
-        "of regional groups": len(set(region[inside])),
-        "by silhouette": _by_silhouette(points),
-    }
-    for name, number in numbers.items():
-        score = mean(map(agreement, _kmeans(points, number)))
-        found[f"k-means, number {name}"] = score, number, None
+    merged, found = types.hierarchy(), []
+    for asked in (*NUMBERS, None):
+        n = types.n_clusters if asked is None else min(asked, len(points))
+        cut = types.labels if asked is None else merged.cut(n)[types.labels]
+        n_types = len(np.unique(cut))
+        time = seconds if asked is None else None
+        found.append(Agreement(TYPES, asked, n_types, agreement(cut), time))
+        for name, x in ((RAW, points), (ROOTS, np.sqrt(points))):
+            found.append(Agreement(name, asked, n, mean(map(agreement, _kmeans(x, n)))))
     return found
-
-
-def _by_silhouette(points: np.ndarray) -> int:
-    """Return the number of clusters for which k-means has the highest silhouette."""
-    from sklearn.metrics import silhouette_score
-
-    numbers = range(2, min(MAX_KMEANS, len(points) - 1) + 1)
-    scores = [mean(silhouette_score(points, x) for x in _kmeans(points, n)) for n in numbers]
-    return numbers[int(np.argmax(scores))]
 
 
 def speeches(settings: Settings) -> tuple[Corpus, np.ndarray]:
@@ -219,17 +248,18 @@ def _cost(plain: Corpus, corpus: Corpus, settings: Settings) -> float:
     from mcsquared.model.priors import Priors
     from mcsquared.observations import observe
     from mcsquared.samplers.sweep import BLOCKED
+    from mcsquared.state import Bounds
 
-    chains = []
+    chains, bounds = [], Bounds(None, settings.un_topics)
     for given in (plain.with_contexts({"year": plain.contexts["year"]}), corpus):
         priors = Priors.for_corpus(given, lam=Gamma(1, 0.1))
         observations = observe(given, priors)
-        state = BLOCKED.start(observations, priors, 0, 0, "auto", None, None)
+        state = BLOCKED.start(observations, priors, 0, 0, "auto", None, None, bounds=bounds)
         chains.append((state, observations, priors, Timing()))
     for number in range(settings.un_warm_up + settings.sweeps):
         for state, observations, priors, timing in chains:
             seconds = cpu_seconds(
-                lambda given=(state, observations, priors): BLOCKED.sweep(*given, 0, 0)
+                lambda given=(state, observations, priors): BLOCKED.sweep(*given, 0, 0, bounds)
             )
             if number >= settings.un_warm_up:
                 timing.add(seconds)

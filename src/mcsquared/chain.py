@@ -260,7 +260,7 @@ class Runner:
 
     def _run_chain(self, run: ChainRun, n_threads: int, stage: int, deadline: float) -> None:
         """Sweep until the stage or the time ends, or a callback or Ctrl-C stops the chain."""
-        if run.has_ended:
+        if run.has_ended or (self._is_stopping and not run.has_started):
             return
         settings = self.settings
         local = partial(LocalBackend, self.observations, settings.priors)
@@ -282,6 +282,11 @@ class Runner:
         if settings.schedule.n_chains > 1 and has_labels:
             # The largest array of a chain that waits; `_prepare` counts again.
             run.state.counts.words_in_topic = np.zeros((0, 0), np.int32)
+
+    @property
+    def _is_stopping(self) -> bool:
+        """Whether chains that have not started need not do so, which can take minutes."""
+        return self.make_backend is None and self.signals.stop.is_set()
 
     def _prepare(self, run: ChainRun) -> None:
         """Start a chain; count the words of its topics if these counts were released."""
