@@ -285,7 +285,7 @@ class Runner:
 
     @property
     def _is_stopping(self) -> bool:
-        """Whether chains that have not started need not do so, which can take minutes."""
+        """Whether the run is ending, so that further chains, which take minutes, need not start."""
         return self.make_backend is None and self.signals.stop.is_set()
 
     def _prepare(self, run: ChainRun) -> None:

@@ -24,9 +24,9 @@ HEAD = """\
   of their cluster (λ = ∞), or vary around it (λ fixed, or resampled with the other concentrations);
   the exact posterior is that of the infinite model, so the distance includes the truncation.
 - **joint test** (Geweke 2004): draws of data and labels from the prior, compared with a chain that
-  alternates sweeps and new data given the labels. max|z| is over all statistics, which depend on
-  each other: their rms varies more between chains than that of independent ones. p, where it is
-  given, is the probability that the largest of correlated scores is as large.
+  alternates sweeps and new data given the labels. max|z| is over all statistics. They are
+  correlated, so their rms varies more between chains than that of independent ones. p, where it
+  is given, is the probability that the largest of the correlated scores is at least as large.
 - **ranks** (simulation-based calibration, Talts et al. 2018): the rank of a true value among its
   posterior draws is uniform. p is the smallest chi-square p-value of all quantities.
 

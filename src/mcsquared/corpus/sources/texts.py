@@ -243,12 +243,12 @@ class WordsBuilder:
             notes.append(
                 f"the texts are in {self._language}, which has no spaces between words: "
                 + (
-                    "pairs of characters are counted instead; for words, "
+                    "pairs of characters are counted instead; to count words, "
                     if self._has_pairs
                     else ""
                 )
-                + "split them with a tokenizer of this language and use Corpus.from_tokens, or a "
-                "text column of words separated by spaces"
+                + "split the texts with a tokenizer of this language and use Corpus.from_tokens, "
+                "or a text column of words separated by spaces"
             )
         if vocabulary is not None:
             code_of = {word: code for code, word in enumerate(vocabulary)}
