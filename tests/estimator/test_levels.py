@@ -259,3 +259,24 @@ def test_contexts_of_levels_may_be_chosen_by_name():
     posterior = chosen.fit(two_levels_above()).posterior_
     assert list(posterior.contexts) == ["year"]
     assert [list(units.contexts) for units in posterior.units] == [["size"], []]
+
+
+def test_predictions_are_computed_again_for_other_units():
+    """Names of levels and categories of their contexts are not in the arrays of a corpus."""
+    rng = np.random.default_rng(0)
+    rates = np.kron(np.eye(2), np.full(10, 3.0)) + 0.1
+    groups = {"country": [f"c{number % 24}" for number in range(96)]}
+    regions = pd.DataFrame({"region": ["n", "s"] * 12}, [f"c{number}" for number in range(24)])
+    corpus = mc2.Corpus(rng.poisson(rates[np.arange(96) % 2]), groups)
+    settings = {"n_sweeps": 60, "burn_in": 20, "random_state": 0, "progress": False}
+    model = mc2.MC2(**settings).fit(corpus.with_levels("country", {"country": regions}))
+
+    def empty_group(unit, level="country", region=None):
+        group = mc2.Corpus(np.zeros((1, 20), int), {level: [unit]})
+        above = {} if region is None else {level: pd.DataFrame({"region": [region]}, [unit])}
+        return model.predict_proba(group.with_levels(level, above))[0]
+
+    north, south = (empty_group("new", region=region) for region in ("n", "s"))
+    assert abs(north - south).max() > 0.3
+    of_country, of_state = empty_group("c0"), empty_group("c0", level="state")
+    assert abs(of_country - of_state).max() > 0.1

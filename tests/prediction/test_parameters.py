@@ -135,3 +135,20 @@ def test_parameters_without_content_are_kept_for_one_seed_and_equal_new_ones(mon
     monkeypatch.setattr(module, "_kept", {})
     large = parameters_without_content(posterior, 0, seed=3)
     assert parameters_without_content(posterior, 0, seed=3) is not large
+
+
+def test_parameters_are_those_of_the_seed_if_another_thread_predicts_with_another_one(monkeypatch):
+    posterior = make_posterior([DRAW])
+    expected = parameters_without_content(posterior, 0, seed=3).log_topic_given_cluster
+
+    class Shared(dict):
+        """Another thread predicts as soon as the parameters of this one have a place."""
+
+        def __setitem__(self, posterior, kept):
+            super().__setitem__(posterior, kept)
+            if kept[0][0] == 3:
+                parameters_without_content(posterior, 0, seed=4)
+
+    monkeypatch.setattr(module, "_kept", Shared())
+    found = parameters_without_content(posterior, 0, seed=3)
+    np.testing.assert_array_equal(found.log_topic_given_cluster, expected)

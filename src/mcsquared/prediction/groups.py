@@ -57,6 +57,11 @@ def fingerprint(corpus: Corpus) -> bytes:
     parts = [content.counts] if isinstance(content, Words) else [content.start, content.values]
     columns = [*((c, c.values) for c in corpus.contexts.values()), *above.columns]
     names = [[column.name, column.kind] for column, _ in columns] + [list(n) for n in above.names]
+    names += [[level.name, *level.contexts] for level in corpus.levels]
+    # Unlike contexts of groups, those of units do not have the categories of training here.
+    names += [
+        list(column.categories) for column, _ in above.columns if column.categories is not None
+    ]
     digest = hashlib.sha256(json.dumps(names, default=str).encode())
     for part in (*parts, *above.parents, *(values for _, values in columns)):
         is_sparse = sparse.issparse(part)

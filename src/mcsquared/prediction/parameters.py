@@ -214,9 +214,10 @@ def parameters_without_content(
     groups are often predicted one after another, and half of the time is spent on parameters.
     """
     key, draw = (seed, n_new), posterior.parameters[number]
-    if _kept.get(posterior, (None,))[0] != key:
-        _kept[posterior] = key, {}
-    found = _kept[posterior][1]
+    kept = _kept.get(posterior)
+    if kept is None or kept[0] != key:
+        kept = _kept[posterior] = key, {}
+    found = kept[1]  # not read again: other threads may predict with another seed
     kept_draw, parameters = found.get((number, repeat), (None, None))
     if parameters is None or kept_draw is not draw:
         rng = stream(seed, Stream.PARAMETERS, number, repeat)
