@@ -67,7 +67,7 @@ def test_a_context_that_a_group_without_a_unit_has_stays_with_the_groups():
 
     note = (
         "context region: constant within every city, but not a context of the city, because 1 "
-        "groups without a city have a value"
+        "group without a city has a value"
     )
     assert note in corpus.notes
 
@@ -79,7 +79,7 @@ def test_a_context_moves_if_few_groups_without_a_unit_have_it():
     assert [list(level.contexts) for level in corpus.levels] == [[], ["region"]]
     assert corpus.levels[1].contexts["region"].values.tolist() == [1, 0]  # codes of E and A
     assert corpus.notes[:2] == [
-        "context region: the values of 1 groups without a city are not used",
+        "context region: the values of 1 group without a city are not used",
         "context region: constant within every country, so it is a context of the country",
     ]
 

@@ -238,6 +238,9 @@ def test_the_first_line_of_excel_names_the_separator(tmp_path):
     assert list(table.columns) == ["text", "a"]
     assert table.typed("a", "x").tolist() == [1.5]
     assert list(read_table(path, sep="^").columns) == ["text;a"]
+    path.write_text("sep=;\n")
+    with pytest.raises(InputError, match=r"excel.csv must have one row per group, got a separator"):
+        read_table(path)
 
 
 def test_repeated_headers_and_empty_fields_beyond_the_header_are_dropped(tmp_path):
@@ -245,7 +248,7 @@ def test_repeated_headers_and_empty_fields_beyond_the_header_are_dropped(tmp_pat
     path.write_text("text\tyear\none\t1\t\t\ntext\tyear\ntwo\t2\n")
     table = read_table(path)
     assert table.columns == {"text": ["one", "two"], "year": ["1", "2"]}
-    assert "1 line of joined.txt that repeat its header were dropped" in table.notes
+    assert "dropped 1 repetition of the header of joined.txt" in table.notes
     path.write_text("text\tyear\none\t1\t\t3\n")
     with pytest.raises(InputError, match="must have 2 fields per line"):
         read_table(path)

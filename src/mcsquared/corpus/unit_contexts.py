@@ -13,6 +13,7 @@ from mcsquared.corpus.columns.column import Column
 from mcsquared.corpus.columns.values import as_list, category_label, is_missing
 from mcsquared.corpus.sources.frames import Table, context_columns
 from mcsquared.errors import InputError
+from mcsquared.markup import plural
 
 MAX_OUTSIDE = 0.05  # of a context's values: those of groups without a unit, if it moves to units
 
@@ -39,7 +40,7 @@ def place_contexts(
     """
     placed: list[dict[str, Column]] = []
     places: dict[str, str] = {}
-    children = "groups"
+    child, of_level = "group", ""
     for name, parents, n_units in zip(names, parents_of, n_units_of, strict=True):
         found = {
             context: constancy(column, parents, n_units) for context, column in columns.items()
@@ -49,17 +50,18 @@ def place_contexts(
             c: column_of_units(columns[c], parents, n_units) for c in columns if found[c].moves
         }
         for context, constant in found.items():
-            outside = f"{constant.n_outside} {children} without a {name}"
+            outside = f"{plural(constant.n_outside, child)}{of_level} without a {name}"
             if constant.moves:
                 places[context] = f"constant within every {name}, so it is a context of the {name}"
             elif constant.is_constant:
+                have = "has" if constant.n_outside == 1 else "have"
                 notes.append(
                     f"context {context}: constant within every {name}, but not a context of the "
-                    f"{name}, because {outside} have a value"
+                    f"{name}, because {outside} {have} a value"
                 )
             if constant.moves and constant.n_outside:
                 notes.append(f"context {context}: the values of {outside} are not used")
-        children = f"units of {name}"
+        child, of_level = "unit", f" of {name}"
     notes += [f"context {context}: {place}" for context, place in places.items()]
     return [*placed, columns]
 

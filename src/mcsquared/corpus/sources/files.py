@@ -59,6 +59,8 @@ def read_table(
         default = "\t" if kind == "tsv" else ","
         stated = _SEPARATOR_LINE.match(text)
         text = text if stated is None else text[stated.end() :]
+        if not text.strip():
+            raise InputError(f"{path} must have one row per group, got a separator alone")
         if sep is not None:
             delimiter = _checked_separator(sep)
         else:
@@ -163,8 +165,8 @@ def _read_delimited(path: Path, text: str, delimiter: str, notes: list[str]) -> 
                 f"{path} cannot be read at line {lines.line_num}: {error}; it may be truncated"
             ) from error
     if n_headers:
-        lines_with = plural(n_headers, "line")
-        notes.append(f"{lines_with} of {path.name} that repeat its header were dropped")
+        repetitions = plural(n_headers, "repetition")
+        notes.append(f"dropped {repetitions} of the header of {path.name}")
     names = [name or f"column {i + 1}" for i, name in enumerate(header)]
     if not columns[0]:
         raise InputError(f"{path} must have at least one group, got a header without rows")
