@@ -78,7 +78,9 @@ def test_contexts_of_new_units_are_read_from_a_file_or_from_the_table(fitted, fi
     (files / "folder").mkdir()
     new.to_parquet(files / "folder" / "new.parquet")
     pd.testing.assert_frame_equal(predicted(fitted, files / "folder", *above)[0], given)
-    message = "--level-context must be of a --level (journal), got 'magazine'"
+    message = (
+        "--level-context must be of a level of the model and the file (journal), got 'magazine'"
+    )
     wrong = ["--level-context", f"magazine={files / 'new journals.csv'}"]
     assert message in rejected(invoke("predict", fitted, files / "new.csv", *wrong))
 

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 import mcsquared as mc2
-from mcsquared.posterior.names import _majority_values, _unique, cluster_names, topic_names
+from mcsquared.posterior.names import (
+    _majority_values,
+    _range_of_half,
+    _unique,
+    cluster_names,
+    topic_names,
+)
 from tests.plots.test_clusters import bare_posterior
 from tests.posterior.models import make_posterior
 
@@ -139,6 +145,13 @@ def test_without_a_common_word_the_range_of_a_date_or_number_names_a_cluster():
     low, high = map(int, name.rpartition("year ")[2].split("–"))
     inside = (contexts["year"] >= low) & (contexts["year"] <= high)
     assert inside[posterior.labels == 0].mean() >= 0.5 > inside.mean()
+
+
+def test_a_range_of_one_value_is_that_value():
+    posterior = make_posterior(n_groups=60, noise=0.0, contexts=False)[0]
+    year = np.where(posterior.labels == 0, 1990.0, 2000.0 + np.arange(60))
+    posterior.contexts = mc2.Corpus.from_tokens([["a"]] * 60, {"year": year}).contexts
+    assert _range_of_half(posterior, 0) == "year 1990"
 
 
 def test_a_value_of_most_groups_names_a_cluster_without_a_common_word():

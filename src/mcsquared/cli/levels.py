@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from mcsquared.cli.reading import ContextOption
 
 
-def read_level_contexts(options: Sequence[str], levels: Sequence[str]) -> dict[str, Table]:
+def read_level_contexts(
+    options: Sequence[str], levels: Sequence[str], possible: str = "of a --level"
+) -> dict[str, Table]:
     """Read the files of contexts of the levels: ``country=countries.csv:region,gdp``.
 
     Without columns, all of the file are read. The column with the name of the level names the
-    units.
+    units. ``possible`` says in errors what the levels are.
     """
     found: dict[str, Table] = {}
     for option in options:
@@ -34,7 +36,7 @@ def read_level_contexts(options: Sequence[str], levels: Sequence[str]) -> dict[s
             raise InputError(f"--level-context must be LEVEL=FILE[:COLUMNS], got {option!r}")
         if name not in levels:
             listed = ", ".join(levels) or "none"
-            raise InputError(f"--level-context must be of a --level ({listed}), got {name!r}")
+            raise InputError(f"--level-context must be {possible} ({listed}), got {name!r}")
         if name in found:
             raise InputError(f"--level-context must name each level once, got {name!r} twice")
         path, columns = _split(rest)
@@ -80,6 +82,10 @@ class KnownLevels:
     names: list[str]
     posterior: Posterior
 
+    def read_contexts(self, options: Sequence[str]) -> dict[str, Table]:
+        """Read the files of contexts of these levels."""
+        return read_level_contexts(options, self.names, "of a level of the model and the file")
+
     def contexts_in(self, table: Table) -> dict[str, Column]:
         """Return the training columns of the units' contexts that a file has."""
         units = self.posterior.units[: len(self.names)]
@@ -87,7 +93,7 @@ class KnownLevels:
         return {name: column for name, column in columns.items() if name in table.columns}
 
     def known_contexts(self, level_contexts: Mapping[str, Table]) -> dict[str, Table]:
-        """Return tables of contexts of the units with the columns that the model knows."""
+        """Return tables of contexts of the units with the columns of the model."""
         found = {}
         for units in self.posterior.units:
             if (table := level_contexts.get(units.name)) is not None:
@@ -97,7 +103,7 @@ class KnownLevels:
         return found
 
     def notes(self, corpus: Corpus) -> list[str]:
-        """Return a note on each level that has units which the model does not know."""
+        """Return a note on each level that has units not seen in training."""
         notes = []
         for level, units in zip(corpus.levels, self.posterior.units, strict=False):
             n_new = len(set(level.unit_names) - set(units.unit_names))

@@ -259,7 +259,7 @@ def read_for_model(
     }
     notes = corpus.notes
     corpus = corpus.with_contexts({**corpus.contexts, **spelled})
-    above = read_level_contexts(file.level_contexts, levels.names)
+    above = levels.read_contexts(file.level_contexts)
     if levels.names:
         corpus = with_levels_of_model(corpus, levels, table, above, labels)
         notes = [*notes, *levels.notes(corpus)]
@@ -288,7 +288,7 @@ def corpora_for_model(model: MC2, file: FileOptions) -> Iterator[Corpus]:
 
     _, schema, _ = next(schemas(parquet_files(file.path)))
     levels = known_levels(model.posterior_, file.path, schema.names)
-    above = levels.known_contexts(read_level_contexts(file.level_contexts, levels.names))
+    above = levels.known_contexts(levels.read_contexts(file.level_contexts))
     text = file.text or model.posterior_.source.get(_TEXT_KEY)
     text_options = model.posterior_.text_options
     read = replace(file, text=text, text_options=text_options, levels=tuple(levels.names))

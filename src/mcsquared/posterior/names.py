@@ -350,7 +350,8 @@ def _range_of_half(posterior: Posterior, cluster: int) -> str:
         if share >= most * overall:
             ends = column.display(np.array([low, high]))
             shown = [str(x)[:10] if column.kind == "date" else f"{float(x):.4g}" for x in ends]
-            best, most = f"{shorten(name, MAX_VALUE_LENGTH)} {'–'.join(shown)}", share / overall
+            span = "–".join(dict.fromkeys(shown))  # one number if the ends look the same
+            best, most = f"{shorten(name, MAX_VALUE_LENGTH)} {span}", share / overall
     return best
 
 
