@@ -394,6 +394,7 @@ def test_ctrl_c_after_burn_in_keeps_the_draws_so_far(tmp_path, n_chains, n_jobs)
     )
     assert code == 0, err
     assert "of 1000000 sweeps: the posterior holds the" in out
+    assert ("interrupted after 0 to " in out) == (n_jobs == 1)  # the second chain has not started
 
 
 def test_ctrl_c_before_a_draw_was_kept_goes_on(tmp_path):

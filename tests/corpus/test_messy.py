@@ -218,6 +218,8 @@ def test_without_spaces_pairs_of_characters_are_counted_in_new_texts_as_well(tmp
     loaded = mc2.MC2.load(tmp_path / "m.mc2")
     _, read = loaded._prepare(["good 机电池"], None)
     assert read.n_tokens == 3
+    with pytest.raises(InputError, match="character_pairs must be True or False, got 'no'"):
+        mc2.Corpus.from_texts(texts, character_pairs="no")
 
 
 def test_tags_and_entities_of_html_are_no_words():

@@ -129,10 +129,11 @@ class Fit(RunSettings):
                 f"burn_in is {self.schedule.burn_in_of(next(self.schedule.stages()))}"
             )
         if interrupted:
-            done = min(run.sweeps_done for run in runs)
+            done = sorted({run.sweeps_done for run in runs})
+            span = f"{done[0]} to {done[-1]}" if len(done) > 1 else f"{done[0]}"
             kept = sum(len(run.cluster_of_group) for run in runs)
             warnings.warn(
-                f"interrupted after {done} {self._of_all_sweeps()}: "
+                f"interrupted after {span} {self._of_all_sweeps()}: "
                 f"the posterior holds the {kept} draws kept so far",
                 stacklevel=7,
             )

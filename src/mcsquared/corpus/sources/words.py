@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mcsquared.arrays import Bools, Int64s
+from mcsquared.checks import check_boolean
 from mcsquared.errors import InputError
 
 # Words of two or more letters or digits. "don't" is one word; the "ll" of "we'll" is not a word.
@@ -168,9 +169,8 @@ def uses_character_pairs(options: dict[str, Any], language: str | None) -> bool:
 
     ``language`` is that of `unspaced_language`, ``options`` are those of `Corpus.from_texts`.
     """
-    given = options.get("character_pairs")
-    if given is not None:
-        return bool(given)
+    if "character_pairs" in options:
+        return check_boolean("character_pairs", options["character_pairs"])
     return language is not None and not any(name in options for name in _WORD_OPTIONS)
 
 
