@@ -206,6 +206,17 @@ def test_scripts_without_spaces_are_noticed(text, language):
     assert any(language in note and "from_tokens" in note for note in corpus.notes)
 
 
+def test_words_of_scripts_without_spaces_do_not_depend_on_the_files_of_a_folder(tmp_path):
+    texts = ["good wifi room"] * 3 + ["酒店房间很好", "手机电池很好", "房间电池"] * 10
+    for name, part in (("a", texts[:3]), ("b", texts[3:])):
+        pd.DataFrame({"text": part}).to_parquet(tmp_path / f"{name}.parquet")
+    whole = mc2.Corpus.from_texts(texts, max_df=1.0)
+    with mc2.ParquetFolder(tmp_path, text="text", max_df=1.0).open() as disk:
+        assert disk.vocabulary.tolist() == whole.vocabulary.tolist()
+        assert disk.word_frequency.tolist() == whole.word_frequency.tolist()
+    assert "酒店" in whole.vocabulary
+
+
 def test_without_spaces_pairs_of_characters_are_counted_in_new_texts_as_well(tmp_path):
     texts = ["手机屏幕很好", "酒店房间, good wifi", "手机电池"] * 2
     corpus = mc2.Corpus.from_texts(texts)

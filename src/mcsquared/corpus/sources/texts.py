@@ -1,7 +1,8 @@
 """Count the words of texts and tokens in batches; filter and sort the words at the end."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any
@@ -35,6 +36,7 @@ from mcsquared.corpus.sources.words import (
 from mcsquared.errors import InputError, input_errors
 from mcsquared.markup import plural
 
+_SAMPLE_LENGTH = 1 << 22  # characters that show the language, if the first texts are long
 _MANY_TEXTS = 100  # above this, a word that occurs in a single text is often a misprint
 
 
@@ -159,24 +161,34 @@ class WordsBuilder:
         }
         self._encoder = LabelEncoder(storage.budget)
         self._raw = RowsBuffer(storage, "raw words", has_counts)
+        self._pending: list[str | None] = []  # texts that are not yet counted
         self._word_frequency = np.zeros(0, np.int64)
         self._document_frequency: Int64s | None = None
         self._n_missing = 0
 
     def add_texts(self, texts: list[str | None]) -> None:
-        """Split and count the texts of consecutive groups."""
+        """Split and count the texts of consecutive groups.
+
+        The first ones are counted once there are enough of them to find the language, which then
+        does not depend on the batches.
+        """
         self._n_missing += sum(text is None for text in texts)
+        self._pending += texts
+        if self._raw.n_rows or sample_of_texts(self._pending)[1]:
+            self._count_pending()
+            return
+        with self._vectorizer_errors():
+            self._analyzer()  # wrong arguments are an error of the first batch
+
+    def _count_pending(self) -> None:
+        """Split and count the texts that were added and not yet counted."""
+        texts, self._pending = self._pending, []
         if self._raw.n_rows == 0:
-            self._language = unspaced_language(texts[:_MANY_TEXTS])
+            self._language = unspaced_language(sample_of_texts(texts)[0])
             self._has_pairs = uses_character_pairs(self._requested, self._language)
             if self._has_pairs:
                 self.options = self.options | {"character_pairs": True}
-        failure = f"{self._argument} cannot be counted"
-        errors = (TypeError, AttributeError, re.error)
-        with (
-            input_errors(failure, ValueError),
-            input_errors(f"{failure} with these vectorizer arguments", *errors),
-        ):
+        with self._vectorizer_errors():
             analyze = self._analyzer()
             lengths, entries = self._encoder.codes_of_groups(analyze(text or "") for text in texts)
         start = row_offsets(lengths)
@@ -189,6 +201,16 @@ class WordsBuilder:
         before = self._word_frequency[:0] if before is None else before
         self._document_frequency = self._add_counts(before, counts.indices, None)
         self._append(np.diff(counts.indptr), counts.indices, counts.data)
+
+    @contextmanager
+    def _vectorizer_errors(self) -> Iterator[None]:
+        failure = f"{self._argument} cannot be counted"
+        errors = (TypeError, AttributeError, re.error)
+        with (
+            input_errors(failure, ValueError),
+            input_errors(f"{failure} with these vectorizer arguments", *errors),
+        ):
+            yield
 
     def _analyzer(self) -> Callable[[str], Iterable[str]]:
         """Return the function that splits a text into words."""
@@ -231,6 +253,8 @@ class WordsBuilder:
 
     def finish(self) -> BufferedWords:
         """Filter and sort the words, and return the content."""
+        if self._pending:
+            self._count_pending()
         n_groups, vocabulary = self._raw.n_rows, self._vocabulary
         if self._n_missing == n_groups and vocabulary is None:
             raise InputError(
@@ -307,6 +331,16 @@ class WordsBuilder:
             lengths.append(n_tokens)
             document_frequency += np.bincount(block.indices, minlength=n_words)
         return rows, lengths, document_frequency
+
+
+def sample_of_texts(texts: list[str | None]) -> tuple[list[str | None], bool]:
+    """Return the first texts, which show the language, and whether they are enough."""
+    n_characters = 0
+    for i, text in enumerate(texts[:_MANY_TEXTS]):
+        n_characters += len(text or "")
+        if n_characters >= _SAMPLE_LENGTH:
+            return texts[: i + 1], True
+    return texts[:_MANY_TEXTS], len(texts) >= _MANY_TEXTS
 
 
 def _content_words(names: Any, frequency: Int64s, notes: list[str]) -> Bools:
