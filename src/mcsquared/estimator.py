@@ -70,7 +70,7 @@ class MC2(ClusterMixin, TopicTransformer):
         "cuda" runs the blocked sampler on a GPU and requires the extra "gpu".
     n_sweeps, burn_in, thin : int or "auto"
         Total number of sweeps, number of initial sweeps to discard, interval of kept sweeps. With
-        ``n_sweeps="auto"`` the fit ends when its chains have converged, and `posterior_.notes` says
+        ``n_sweeps="auto"`` the fit ends when its chains have converged; `posterior_.notes` states
         whether they have; see Notes. ``burn_in`` and ``thin`` must be "auto" as well: half of the
         sweeps are discarded, and about 100 draws kept. Otherwise, "auto" means 100 and 5 (or less).
     max_seconds : float, optional
@@ -131,7 +131,7 @@ class MC2(ClusterMixin, TopicTransformer):
     the sweeps is burn-in. After each stage the fit ends if the chains have converged: R-hat of all
     scalars of `posterior_.diagnostics()` is at most 1.1, their effective sample size is at least
     100, and the partitions of the chains agree (R-hat at most 1.1, or an adjusted Rand index of at
-    least 0.95). Otherwise, a ``ConvergenceWarning`` at the end says what has not converged and
+    least 0.95). Otherwise, a ``ConvergenceWarning`` at the end reports what has not converged and
     estimates how many more sweeps are needed.
 
     Examples

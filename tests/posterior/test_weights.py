@@ -10,7 +10,7 @@ from mcsquared.evaluation.log_likelihood import log_completion, log_exact, log_l
 from mcsquared.evaluation.perplexity import perplexity, split_halves, with_log_prior
 from mcsquared.plots.clusters import group_features
 from mcsquared.posterior.membership import likely_clusters
-from mcsquared.posterior.weights import draws_by_weight, weights_of_draws
+from mcsquared.posterior.weights import indices_by_weight, weights_of_draws
 from mcsquared.prediction.contexts import context_distribution
 from mcsquared.prediction.groups import align, cluster_probabilities
 from mcsquared.prediction.parameters import parameters_of_draws
@@ -127,7 +127,7 @@ def test_chains_are_represented_by_their_weight(weights):
     chain_of_draw = np.repeat(np.arange(3, dtype=np.int32), 50)
     relative = weights_of_draws(chain_of_draw, np.array(weights), equal=False)
     assert relative.mean() == pytest.approx(1.0)
-    chosen = draws_by_weight(chain_of_draw, relative)
+    chosen = indices_by_weight(chain_of_draw, relative)
     shares = np.bincount(chain_of_draw[chosen], minlength=3) / len(chosen)
     np.testing.assert_allclose(shares, weights, atol=0.02)
     assert len(np.unique(chosen)) == len(chosen)

@@ -82,7 +82,7 @@ def four_levels(lam=inf, concentrations=FIXED, above=None):
 
 
 def contexts_alone(lam=inf, concentrations=FIXED, above=None, levels=("country",)):
-    """No content, and contexts that tell types and clusters apart: an error has nowhere to hide."""
+    """No content, and contexts that identify types and clusters, so that no error is hidden."""
     frame = pd.DataFrame(
         {
             "w0": np.zeros(6, int),

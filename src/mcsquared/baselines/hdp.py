@@ -112,12 +112,12 @@ class DirichletProcessModel(TopicModel):
         rows, self.draws_ = [], []
         with Progress(self.n_sweeps, 1, corpus.n_tokens, self.progress) as progress:
             for sweep in range(1, self.n_sweeps + 1):
-                began = time.perf_counter()
+                started = time.perf_counter()
                 chain.sweep()
                 kept = schedule.is_kept(sweep)
                 if kept and schedule.stores_parameters(sweep):
                     self.draws_.append(chain.draw())
-                seconds = time.perf_counter() - began
+                seconds = time.perf_counter() - started
                 rows.append(
                     {"sweep": sweep, "kept": kept} | chain.trace_row() | {"seconds": seconds}
                 )

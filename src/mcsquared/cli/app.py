@@ -263,8 +263,10 @@ def predict(
     from mcsquared.cli.reading import FileOptions
 
     table = Path(f"{file.stem}-clusters.csv") if out is None else out
-    above = tuple(level_context or ())
-    options = FileOptions(file, text, names, encoding, memory, {}, sep, level_contexts=above)
+    level_contexts = tuple(level_context or ())
+    options = FileOptions(
+        file, text, names, encoding, memory, separator=sep, level_contexts=level_contexts
+    )
     fitted.predict(model, options, table, raw)
 
 
@@ -296,8 +298,10 @@ def evaluate(
     from mcsquared.cli import fitted
     from mcsquared.cli.reading import FileOptions
 
-    above = tuple(level_context or ())
-    options = FileOptions(file, text, None, encoding, separator=sep, level_contexts=above)
+    level_contexts = tuple(level_context or ())
+    options = FileOptions(
+        file, text, encoding=encoding, separator=sep, level_contexts=level_contexts
+    )
     fitted.evaluate(model, options, method or [], given_contexts, labels, training)
 
 

@@ -147,12 +147,12 @@ def with_levels_of_model(
         for name, column in corpus.contexts.items()
         if not any(name in frame.columns for frame in given.values())
     }
-    above, _, notes = levels_of_table(table, levels.names, given, {})
-    own = {} if labels is None else {labels: corpus.contexts[labels]}
+    found, _, notes = levels_of_table(table, levels.names, given, {})
+    classes = {} if labels is None else {labels: corpus.contexts[labels]}
     contexts_of: dict[str | None, list[str]] = {}
     contexts_of |= {units.name: list(units.contexts) for units in levels.posterior.units}
-    columns, above = move_contexts_to_levels(columns, above, contexts_of)
-    result = corpus.with_contexts(columns | own)
-    result.levels = above
+    columns, found = move_contexts_to_levels(columns, found, contexts_of)
+    result = corpus.with_contexts(columns | classes)
+    result.levels = found
     result.notes = [*corpus.notes, *notes]
     return result

@@ -259,9 +259,9 @@ def read_for_model(
     }
     notes = corpus.notes
     corpus = corpus.with_contexts({**corpus.contexts, **spelled})
-    above = levels.read_contexts(file.level_contexts)
+    level_contexts = levels.read_contexts(file.level_contexts)
     if levels.names:
-        corpus = with_levels_of_model(corpus, levels, table, above, labels)
+        corpus = with_levels_of_model(corpus, levels, table, level_contexts, labels)
         notes = [*notes, *levels.notes(corpus)]
     for note in notes if training is None else ():
         print_message(f"note: {note}")
@@ -288,11 +288,11 @@ def corpora_for_model(model: MC2, file: FileOptions) -> Iterator[Corpus]:
 
     _, schema, _ = next(schemas(parquet_files(file.path)))
     levels = known_levels(model.posterior_, file.path, schema.names)
-    above = levels.known_contexts(levels.read_contexts(file.level_contexts))
+    level_contexts = levels.known_contexts(levels.read_contexts(file.level_contexts))
     text = file.text or model.posterior_.source.get(_TEXT_KEY)
     text_options = model.posterior_.text_options
     read = replace(file, text=text, text_options=text_options, levels=tuple(levels.names))
-    folder = read.folder("all", _bag_separators(model), above)
+    folder = read.folder("all", _bag_separators(model), level_contexts)
     yield from folder_batches(folder, model.posterior_.vocabulary)
 
 

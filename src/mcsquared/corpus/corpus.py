@@ -217,10 +217,10 @@ class Corpus(LevelsMixin, ContentSizes):
         """
         options = (content, bags, group_names, vocabulary, vectorizer)
         table = frames.table_of(frame)
-        found, columns, names = frames.corpus_parts(table, text, contexts, *options)
-        above, columns, notes = levels_of_table(table, levels, level_contexts, columns)
-        corpus = cls._with_notes(found, columns, names, [*table.notes, *notes])
-        corpus.levels = above
+        parsed, columns, names = frames.corpus_parts(table, text, contexts, *options)
+        found_levels, columns, notes = levels_of_table(table, levels, level_contexts, columns)
+        corpus = cls._with_notes(parsed, columns, names, [*table.notes, *notes])
+        corpus.levels = found_levels
         return corpus
 
     @classmethod
@@ -328,14 +328,14 @@ class Corpus(LevelsMixin, ContentSizes):
         >>> mc2.Corpus.from_anndata(cells, contexts="age")
         Corpus(2 groups, 6 tokens, 3 words, contexts: age)
         """
-        found, table, group_names = frames.anndata_parts(data, contexts, layer, content)
-        columns = frames.context_columns(table, list(table.columns), bags, found.n_groups)
-        return cls(found, columns, group_names)
+        parsed, table, group_names = frames.anndata_parts(data, contexts, layer, content)
+        columns = frames.context_columns(table, list(table.columns), bags, parsed.n_groups)
+        return cls(parsed, columns, group_names)
 
     def __repr__(self) -> str:
         contexts, levels = ", ".join(self.contexts) or "none", [level.name for level in self.levels]
-        above = f", levels: {', '.join(levels)}" if levels else ""
-        return f"Corpus({size_line(self)}, contexts: {contexts}{above})"
+        listed = f", levels: {', '.join(levels)}" if levels else ""
+        return f"Corpus({size_line(self)}, contexts: {contexts}{listed})"
 
     def _repr_html_(self) -> str:
         return summary_html(self)
@@ -352,9 +352,9 @@ class Corpus(LevelsMixin, ContentSizes):
         content = self.content
         parts = [content.counts] if isinstance(content, Words) else [content.start, content.values]
         columns = [(column, column.values) for column in self.contexts.values()]
-        above = level_parts(self.levels)
-        parts, columns = [*parts, *above.parents], [*columns, *above.columns]
-        return fingerprint(parts, self.vocabulary, columns, [self.group_names, *above.names])
+        levels = level_parts(self.levels)
+        parts, columns = [*parts, *levels.parents], [*columns, *levels.columns]
+        return fingerprint(parts, self.vocabulary, columns, [self.group_names, *levels.names])
 
     def __getitem__(self, rows: Any) -> "Corpus":
         """Return the groups selected by a slice, a mask or an array of indices."""

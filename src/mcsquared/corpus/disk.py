@@ -101,9 +101,9 @@ class DiskCorpus:
         content: BufferedWords | BufferedVectors,
         columns: dict[str, BufferedColumn],
         names: RowsBuffer | None,
-        above: DiskLevels | None = None,
+        disk_levels: DiskLevels | None,
     ) -> None:
-        self.folder, self.memory, self._above = folder, memory, above
+        self.folder, self.memory, self._disk_levels = folder, memory, disk_levels
         self._content, self._names = content, names
         references = {name: column.reference for name, column in columns.items()}
         # Every corpus that `__getitem__` reads copies the vocabulary and notes of this one.
@@ -119,8 +119,8 @@ class DiskCorpus:
         self.n_words: int = shared.n_words
         self.word_frequency = content.word_frequency
         self.document_frequency = content.document_frequency
-        self.levels: tuple[Level, ...] = above.levels if above else ()
-        shared.notes += above.notes if above else []
+        self.levels: tuple[Level, ...] = disk_levels.levels if disk_levels else ()
+        shared.notes += disk_levels.notes if disk_levels else []
         self.notes: list[str] = shared.notes
         self.dropped_words, self.dropped_tokens = shared.dropped_words, shared.dropped_tokens
         self._fingerprint: str | None = None
@@ -156,7 +156,7 @@ class DiskCorpus:
         return part
 
     def _read_levels(self, *ranges: RowRange) -> tuple[Level, ...]:
-        return self._above.read(*ranges) if self._above else ()
+        return self._disk_levels.read(*ranges) if self._disk_levels else ()
 
     def parents(self) -> Int32s:
         """Return the unit of every group at the lowest level above groups, -1 for none: int32."""
@@ -190,12 +190,12 @@ class DiskCorpus:
             starts = range(0, self.n_groups, _NAMES_PER_BLOCK)
             ends = (min(j + _NAMES_PER_BLOCK, self.n_groups) for j in starts)
             blocks = map(self._group_names, zip(starts, ends, strict=True))
-            above = level_parts(self._read_levels((0, self.n_groups)))
+            levels = level_parts(self._read_levels((0, self.n_groups)))
             self._fingerprint = fingerprint(
-                [*self._content.parts, *above.parents],
+                [*self._content.parts, *levels.parents],
                 self.vocabulary,
-                [*columns, *above.columns],
-                chain(blocks, above.names),
+                [*columns, *levels.columns],
+                chain(blocks, levels.names),
             )
         return self._fingerprint
 

@@ -107,9 +107,9 @@ class LevelsMixin:
             units[name] = [names[code] for code in column.values]
         table = Table(units, len(self))  # type: ignore[arg-type]
         others = {name: column for name, column in self.contexts.items() if name not in units}
-        above, others, notes = levels_of_table(table, list(units), level_contexts, others)
+        found, others, notes = levels_of_table(table, list(units), level_contexts, others)
         result: Self = self.with_contexts(others)  # type: ignore[attr-defined]
-        result.levels = above
+        result.levels = found
         result.notes += notes  # type: ignore[attr-defined]
         return result
 
@@ -121,7 +121,7 @@ def describe_levels(levels: Sequence[Level]) -> list[str]:
 
 
 class LevelParts(NamedTuple):
-    """What the fingerprint of a corpus contains of its levels."""
+    """The parts of all levels that the fingerprint of a corpus depends on."""
 
     parents: list[Int32s]
     columns: list[tuple[Column, Any]]
@@ -307,10 +307,10 @@ def move_contexts_to_levels(
             for name in names
         }
         placed.append(replace(level, contexts=contexts))
-    above = {name for level in levels for name in contexts_of_level.get(level.name, ())}
+    of_units = {name for level in levels for name in contexts_of_level.get(level.name, ())}
     groups = {
         name: column
         for name, column in of_group.items()
-        if name in contexts_of_level.get(None, ()) or (name in columns and name not in above)
+        if name in contexts_of_level.get(None, ()) or (name in columns and name not in of_units)
     }
     return groups, tuple(placed)

@@ -39,7 +39,7 @@ def place_contexts(
         Notes on contexts that move or could have moved are appended.
     """
     placed: list[dict[str, Column]] = []
-    places: dict[str, str] = {}
+    level_of: dict[str, str] = {}  # of the contexts that move
     child, of_level = "group", ""
     for name, parents, n_units in zip(names, parents_of, n_units_of, strict=True):
         found = {
@@ -52,7 +52,7 @@ def place_contexts(
         for context, constant in found.items():
             outside = f"{plural(constant.n_outside, child)}{of_level} without a {name}"
             if constant.moves:
-                places[context] = f"constant within every {name}, so it is a context of the {name}"
+                level_of[context] = name
             elif constant.is_constant:
                 have = "has" if constant.n_outside == 1 else "have"
                 notes.append(
@@ -62,7 +62,10 @@ def place_contexts(
             if constant.moves and constant.n_outside:
                 notes.append(f"context {context}: the values of {outside} are not used")
         child, of_level = "unit", f" of {name}"
-    notes += [f"context {context}: {place}" for context, place in places.items()]
+    notes += [
+        f"context {context}: constant within every {name}, so it is a context of the {name}"
+        for context, name in level_of.items()
+    ]
     return [*placed, columns]
 
 

@@ -66,7 +66,7 @@ UNASSIGNED = ShardHandle("", None, None)
 
 
 class Lost(Enum):
-    """In place of a result, which may be None: a worker on which it depends was lost."""
+    """Takes the place of a result if a worker on which it depends was lost; None is a result."""
 
     WORKER = "worker"
 
@@ -102,7 +102,7 @@ class DaskBackend(ShardedBackend):
         self._is_local = False
         self._caller = tasks.Caller(threads)
         self._sent_content: tuple[str, dict[str, Any]] = ("", {})  # token, and future by worker
-        self._forget_inputs()
+        self._release_inputs()
 
     def load_labels(self, state: State, key: Key) -> None:
         """Send labels to the workers, and shards to those that do not have theirs yet."""
@@ -202,7 +202,7 @@ class DaskBackend(ShardedBackend):
             nodes = [(worker, [one.returned for one in found]) for worker, found in by_worker]
             collected = self._wait(self._collect(nodes), {worker for worker, _ in nodes})
             if collected is not Lost.WORKER:
-                self._forget_inputs()
+                self._release_inputs()
                 self.bytes_of_sweep += collected.n_bytes
                 return wire.unpack(collected.sums)
         self._repair()  # a worker was lost; the results of others are still there
@@ -225,7 +225,7 @@ class DaskBackend(ShardedBackend):
         for number in range(self.n_shards):
             result = self._result(number, "result")
             yield wire.unpack(result) if isinstance(result, dict) else result
-        self._forget_inputs()
+        self._release_inputs()
 
     def _begin_call(self, function: GroupFunction, argument: Any) -> None:
         """Submit a call for all shards that are on a worker."""
@@ -247,7 +247,7 @@ class DaskBackend(ShardedBackend):
     def _repair(self) -> None:
         """Repeat the last call where its arguments have not arrived: a lost worker has them."""
         alive, inputs, before = _alive(self.client), self._inputs, self._before
-        self._forget_inputs()
+        self._release_inputs()
         self._sent_content = ("", {})
         for number, handle in enumerate(self._handles):
             sent_before = inputs.get(handle.worker, ())
@@ -260,8 +260,8 @@ class DaskBackend(ShardedBackend):
                     sent = self._scatter(handle.worker, argument, content)
                     self._handles[number] = self._call(number, before[number], function, *sent)
 
-    def _forget_inputs(self) -> None:
-        """Forget what the last call depends on, so that workers release it."""
+    def _release_inputs(self) -> None:
+        """Drop references to the inputs of the last call, so that workers release them."""
         self._inputs, self._before = {}, []
 
     def _call(

@@ -84,10 +84,10 @@ class WeightedDraws:
         """Draws of the chains in proportion to their weights: int32 (n_chosen, n_groups)."""
         if not self.is_weighted:
             return self.cluster_of_group
-        return self.cluster_of_group[draws_by_weight(self.chain_of_draw, self.draw_weights)]
+        return self.cluster_of_group[indices_by_weight(self.chain_of_draw, self.draw_weights)]
 
 
-def draws_by_weight(chain_of_draw: Int32s, weights: Floats) -> Int64s:
+def indices_by_weight(chain_of_draw: Int32s, weights: Floats) -> Int64s:
     """Return indices of draws whose number per chain is proportional to the chain's weight.
 
     All draws of the chain with the largest weight per draw, and evenly spaced ones of the others.

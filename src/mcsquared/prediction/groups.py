@@ -53,17 +53,17 @@ _LAST_RESULT = "_last_cluster_probabilities"  # attribute of a posterior
 
 def fingerprint(corpus: Corpus) -> bytes:
     """Return the SHA-256 of all that the predictions for an aligned corpus depend on."""
-    content, above = corpus.content, level_parts(corpus.levels)
+    content, levels = corpus.content, level_parts(corpus.levels)
     parts = [content.counts] if isinstance(content, Words) else [content.start, content.values]
-    columns = [*((c, c.values) for c in corpus.contexts.values()), *above.columns]
-    names = [[column.name, column.kind] for column, _ in columns] + [list(n) for n in above.names]
+    columns = [*((c, c.values) for c in corpus.contexts.values()), *levels.columns]
+    names = [[column.name, column.kind] for column, _ in columns] + [list(n) for n in levels.names]
     names += [[level.name, *level.contexts] for level in corpus.levels]
     # Unlike contexts of groups, those of units do not have the categories of training here.
     names += [
-        list(column.categories) for column, _ in above.columns if column.categories is not None
+        list(column.categories) for column, _ in levels.columns if column.categories is not None
     ]
     digest = hashlib.sha256(json.dumps(names, default=str).encode())
-    for part in (*parts, *above.parents, *(values for _, values in columns)):
+    for part in (*parts, *levels.parents, *(values for _, values in columns)):
         is_sparse = sparse.issparse(part)
         for array in (part.data, part.indices, part.indptr) if is_sparse else (part,):
             digest.update(f"{array.dtype.str}{array.shape}".encode())

@@ -55,11 +55,11 @@ def type_weights(posterior: Posterior, draw: ParameterDraw, corpus: Corpus, numb
     name = posterior.units[number].name
     names = [level.name for level in corpus.levels]
     level = corpus.levels[names.index(name)]
-    above = posterior.units[number + 1].name if number + 1 < len(posterior.units) else None
+    parent_level = posterior.units[number + 1].name if number + 1 < len(posterior.units) else None
     prior = np.tile(average_types(posterior, draw, number), (level.n_units, 1))
-    if above in names:
+    if parent_level in names:
         rows = rows_of_units(posterior, draw, corpus, number + 1)
-        parents = corpus.levels[names.index(above)].parent_of_child
+        parents = corpus.levels[names.index(parent_level)].parent_of_child
         prior = np.vstack([rows, root_weights(draw, number + 1)])[parents]
     with np.errstate(divide="ignore"):
         return softmax(np.log(prior) + log_contexts(posterior, draw, corpus, number), axis=1)
@@ -73,9 +73,9 @@ def log_contexts(posterior: Posterior, draw: ParameterDraw, corpus: Corpus, numb
     name = posterior.units[number].name
     level = next(level for level in corpus.levels if level.name == name)
     trained = posterior.level(name)
-    own = trained.parameters[posterior.parameters.index(draw)]
+    draw_of_level = trained.parameters[posterior.parameters.index(draw)]
     units = Corpus(np.zeros((level.n_units, 1), int), level.contexts, level.unit_names)
-    return log_context_given_cluster(trained, own, align(trained, units))
+    return log_context_given_cluster(trained, draw_of_level, align(trained, units))
 
 
 def mean_rows(draw: ParameterDraw, number: int) -> Floats:

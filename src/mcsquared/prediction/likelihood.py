@@ -166,13 +166,13 @@ class BackgroundStatistics(NamedTuple):
 
     def log_mixture(self, log_density: Floats) -> Floats:
         """Return log-densities by cluster, given those by row of ``statistics``."""
-        log_own, log_other = math.log(self.chance), math.log1p(-self.chance)
-        return np.logaddexp(log_own + log_density[:, :-1], log_other + log_density[:, -1:])
+        foreground = math.log(self.chance) + log_density[:, :-1]
+        return np.logaddexp(foreground, math.log1p(-self.chance) + log_density[:, -1:])
 
     def weights(self, clusters: Floats) -> Floats:
         """Return the weights of the rows of ``statistics``, given those of clusters (n, k)."""
-        other = (1.0 - self.chance) * clusters.sum(axis=1, keepdims=True)
-        return np.hstack([self.chance * clusters, other])
+        background = (1.0 - self.chance) * clusters.sum(axis=1, keepdims=True)
+        return np.hstack([self.chance * clusters, background])
 
 
 def background_of(
@@ -182,10 +182,11 @@ def background_of(
     columns = posterior.priors.background_columns.get(name)
     if columns is None or draw.background is None:
         return None
-    *own, other = draw.background[:, columns]
-    n_own, n_other = sum(row[0] for row in own), other[0]
-    chance = (1.0 + n_own) / (2.0 + n_own + n_other)
-    return BackgroundStatistics(np.vstack([*own, np.zeros_like(other), other]), chance)
+    *clusters, background = draw.background[:, columns]
+    n_foreground, n_background = sum(row[0] for row in clusters), background[0]
+    chance = (1.0 + n_foreground) / (2.0 + n_foreground + n_background)
+    rows = [*clusters, np.zeros_like(background), background]
+    return BackgroundStatistics(np.vstack(rows), chance)
 
 
 def column_statistics(

@@ -287,12 +287,11 @@ def relevance_data(posterior: Posterior) -> dict[str, Any]:
     irrelevant = table["context"][table["mean"] < _IRRELEVANT].tolist()
     parts = []
     if relevant:
-        parts.append(
-            f"{_join_names(relevant)} {'tells' if len(relevant) == 1 else 'tell'} clusters apart"
-        )
+        verb = "distinguishes" if len(relevant) == 1 else "distinguish"
+        parts.append(f"{_join_names(relevant)} {verb} clusters")
     if irrelevant:
         verb = "does" if len(irrelevant) == 1 else "do"
-        rest = "not" if relevant else "not tell clusters apart"
+        rest = "not" if relevant else "not distinguish clusters"
         parts.append(f"{_join_names(irrelevant)} {verb} {rest}")
     return {
         "sentence": f"{'; '.join(parts)}." if parts else "",

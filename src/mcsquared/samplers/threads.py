@@ -59,20 +59,20 @@ class SharedStep:
     def take_shares(self) -> None:
         """Take shares until none is left."""
         for share in self._left:
-            began = time.thread_time_ns()
+            started = time.thread_time_ns()
             self.results[share] = self.run(*self.shares[share])
-            self.nanoseconds[share] = time.thread_time_ns() - began
+            self.nanoseconds[share] = time.thread_time_ns() - started
 
-    def help(self) -> None:
-        """Take shares in another thread than the one that asked for the step."""
+    def run_in_worker(self) -> None:
+        """Take shares in a worker thread, unless the step is over."""
         with self._lock:
-            is_late = self._is_over  # all shares were taken before this thread woke up
+            is_late = self._is_over
             self._n_inside += not is_late
         if is_late:
             return
         try:
             self.take_shares()
-        except BaseException as error:  # raised in the thread that asked
+        except BaseException as error:  # raised by `end` in the calling thread
             self._error = error
         with self._lock:
             self._n_inside -= 1
@@ -92,32 +92,32 @@ class SharedStep:
             raise self._error
 
 
-class Helpers:
-    """Threads that wait for steps to help with; they start when a step needs them."""
+class WorkerThreads:
+    """Daemon threads that run the steps of a queue; they start when a step needs them."""
 
     def __init__(self) -> None:
         self._steps, self._threads = SimpleQueue[SharedStep | None](), list[Thread]()
 
-    def ask(self, step: SharedStep, n: int) -> None:
-        """Let ``n`` threads help with a step, as soon as they are idle."""
+    def submit(self, step: SharedStep, n: int) -> None:
+        """Run a step in up to ``n`` threads, as soon as they are idle."""
         if not self._threads:
             # Steps that are under way when the interpreter exits are finished first.
             atexit.register(self.stop)
         with suppress(RuntimeError):  # the system has no more threads: fewer do the work
             while len(self._threads) < n:
-                thread = Thread(target=self._help, daemon=True)
+                thread = Thread(target=self._work, daemon=True)
                 thread.start()
                 self._threads.append(thread)
         for _ in range(min(n, len(self._threads))):
             self._steps.put(step)
 
-    def _help(self) -> None:
+    def _work(self) -> None:
         while (step := self._steps.get()) is not None:
-            step.help()
+            step.run_in_worker()
             del step  # it refers to arrays
 
     def stop(self, wait: bool = True) -> None:
-        """End all threads after the steps that they help with."""
+        """End all threads after the steps that were submitted."""
         for _ in self._threads:
             self._steps.put(None)
         if wait:
@@ -140,7 +140,7 @@ class ThreadPool:
 
     def __init__(self, n: int = 1) -> None:
         self.n = min(n, MAX_SHARES)
-        self._helpers = Helpers() if n > 1 else None
+        self._workers = WorkerThreads() if n > 1 else None
         self._relative_cost = 1.0  # c, relative to `THREAD_COST`
         self._relative_work: dict[Hashable, float] = {}  # W relative to its estimate, by step
 
@@ -166,12 +166,12 @@ class ThreadPool:
             Steps with the same name have the same relation of work to its estimate; by default
             those with the same ``run``.
         """
-        if self._helpers is None:
+        if self._workers is None:
             return [run(first_chunk, first_chunk + n_chunks)]
-        began = time.perf_counter_ns()
+        started = time.perf_counter_ns()
         step = self._begin(n_chunks, run, work, first_chunk, even, name)
         step.end()
-        self._learn(step, work, name, time.perf_counter_ns() - began)
+        self._learn(step, work, name, time.perf_counter_ns() - started)
         return step.results
 
     def begin(
@@ -208,12 +208,12 @@ class ThreadPool:
         name: Hashable = None,
     ) -> SharedStep:
         n = min(self.n_for(work, _name_of(run, name)), n_chunks)
-        if self._helpers is None or n <= 1:
+        if self._workers is None or n <= 1:
             return SharedStep(run, [(first_chunk, first_chunk + n_chunks)])
         bounds = first_chunk + np.array(_even(n_chunks, n) if even else _guided(n_chunks, n))
         shares = [(first, last) for first, last in pairwise(bounds.tolist()) if first < last]
         step = SharedStep(run, shares, max(min(n, len(shares)), 1))
-        self._helpers.ask(step, step.n_threads - 1)
+        self._workers.submit(step, step.n_threads - 1)
         return step
 
     def _learn(
@@ -221,7 +221,7 @@ class ThreadPool:
     ) -> None:
         """Measure W of a step and, given its wall time, c."""
         name = _name_of(step.run, name)
-        if self._helpers is None or name is None:
+        if self._workers is None or name is None:
             return
         measured, n = max(sum(step.nanoseconds), 1.0), step.n_threads
         relative = measured if math.isinf(work) else measured / max(work, 1.0)
@@ -236,12 +236,12 @@ class ThreadPool:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
-        if self._helpers is not None:
-            self._helpers.stop(wait=kind is None or issubclass(kind, Exception))
+        if self._workers is not None:
+            self._workers.stop(wait=kind is None or issubclass(kind, Exception))
 
 
 def _name_of(run: Callable[..., Any], name: Hashable) -> Hashable:
-    """Return the name of a step; None if nothing is known of it."""
+    """Return the name of a step, by default its code; None if it has neither."""
     return getattr(run, "__code__", None) if name is None else name
 
 

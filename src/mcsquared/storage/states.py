@@ -217,10 +217,10 @@ def _set_float_sums(state: State, reader: Reader, observations: Observations) ->
     # Values of backgrounds are apart; only their totals are known from the labels.
     expected, found = counts.context_statistics.copy(), saved["context_statistics"].copy()
     for c, columns in observations.background_columns:
-        own = observations.context_columns[c][1]
+        foreground = observations.context_columns[c][1]
         for sums in (expected, found):
-            sums[:, own] += sums[:, columns]
-        if (saved["context_statistics"][:, [own.start, columns.start]] < 0).any():
+            sums[:, foreground] += sums[:, columns]
+        if (saved["context_statistics"][:, [foreground.start, columns.start]] < 0).any():
             raise ValueError("the statistics do not agree with the corpus")
     for family, columns in observations.context_columns:
         _check_sums(found[:, columns], expected[:, columns], family)

@@ -94,8 +94,8 @@ def tokens_batch(array: Any, counts: Any = None) -> Batch:
     """
     entry_counts = None
     if types.is_null(array.type):
-        nothing = np.zeros(0, np.int64)
-        return Batch("bag", len(array), False, nothing, lengths=np.zeros(len(array), np.int64))
+        no_codes, lengths = np.zeros(0, np.int64), np.zeros(len(array), np.int64)
+        return Batch("bag", len(array), False, no_codes, lengths=lengths)
     if types.is_map(array.type):
         lengths, words, numbers = _map_parts(array)
         entry_counts = _counts(numbers)

@@ -57,14 +57,16 @@ def read_table(
         table = _read_json_lines(path, text)
     else:
         default = "\t" if kind == "tsv" else ","
-        stated = _SEPARATOR_LINE.match(text)
-        text = text if stated is None else text[stated.end() :]
+        separator_line = _SEPARATOR_LINE.match(text)
+        text = text if separator_line is None else text[separator_line.end() :]
         if not text.strip():
-            raise InputError(f"{path} must have one row per group, got a separator alone")
+            raise InputError(f"{path} must have one row per group, got only a separator line")
         if sep is not None:
             delimiter = _checked_separator(sep)
+        elif separator_line is not None:
+            delimiter = separator_line[1]
         else:
-            delimiter = detect_separator(text, default) if stated is None else stated[1]
+            delimiter = detect_separator(text, default)
         if sep is None and delimiter != default:
             notes.append(f"the fields of {path.name} are separated by {delimiter!r}")
         table = _read_delimited(path, text, delimiter, notes)
@@ -82,10 +84,10 @@ def _format(path: Path, format: str | None) -> str:
     if kind is None and path.is_dir():
         kind = "parquet"
     if kind is None:
-        export = path.suffix.lower() in _SPREADSHEETS
+        is_spreadsheet = path.suffix.lower() in _SPREADSHEETS
         raise InputError(
             f"path must end in {', '.join(_FORMAT_OF_SUFFIX)} unless format= is given, got "
-            f"{path.name}" + ("; export the sheet as CSV" if export else "")
+            f"{path.name}" + ("; export the sheet as CSV" if is_spreadsheet else "")
         )
     return kind
 
@@ -139,7 +141,7 @@ def _read_delimited(path: Path, text: str, delimiter: str, notes: list[str]) -> 
 
     Empty fields beyond the header, and repetitions of the header, are dropped.
     """
-    n_headers = 0
+    n_repeated = 0  # headers
     with _long_fields():
         # Strict: a quote that is never closed is an error, not one long last field.
         lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
@@ -156,7 +158,7 @@ def _read_delimited(path: Path, text: str, delimiter: str, notes: list[str]) -> 
                         "separator (sep=, or --sep in mc2)"
                     )
                 if len(header) > 1 and [field.strip() for field in row[: len(header)]] == header:
-                    n_headers += 1
+                    n_repeated += 1
                     continue
                 for column, value in zip(columns, row, strict=False):
                     column.append(value)
@@ -164,8 +166,8 @@ def _read_delimited(path: Path, text: str, delimiter: str, notes: list[str]) -> 
             raise InputError(
                 f"{path} cannot be read at line {lines.line_num}: {error}; it may be truncated"
             ) from error
-    if n_headers:
-        repetitions = plural(n_headers, "repetition")
+    if n_repeated:
+        repetitions = plural(n_repeated, "repetition")
         notes.append(f"dropped {repetitions} of the header of {path.name}")
     names = [name or f"column {i + 1}" for i, name in enumerate(header)]
     if not columns[0]:

@@ -46,9 +46,9 @@ def long_parts(
     names, notes = name_list(contexts, "contexts"), [*table.notes]
     values = {}
     for name in names:
-        values[name], varies = _one_per_group(table.raw(name, "contexts"), order, start)
-        if varies:
-            notes.append(f"{name!r} differs within {varies} groups: the first value is used")
+        values[name], n_varying = _one_per_group(table.raw(name, "contexts"), order, start)
+        if n_varying:
+            notes.append(f"{name!r} differs within {n_varying} groups: the first value is used")
     grouped = Table(values, n_groups, table.source, interpret=table.interpret)
     columns = context_columns(grouped, names, bags, n_groups)
     if text is not None:
@@ -59,7 +59,7 @@ def long_parts(
 
 
 def _one_per_group(values: Any, order: Int64s, start: Int64s) -> tuple[list[Any], int]:
-    """Return the first value of each group that is not missing, and the number that differ."""
+    """Return the first observed value of each group, and how many groups have different ones."""
     listed = as_list(values)
     result, n_varying = [], 0
     for first, last in pairwise(start):

@@ -39,7 +39,7 @@ class ColumnMapping:
 
     files: list[Path]
     # The column of the content, those of its words and of their counts, or those of its numbers.
-    text: tuple[str, ...]
+    content: tuple[str, ...]
     contexts: list[str]
     # Separators of contexts whose strings are split; None if not given.
     separators: dict[str, str | None]
@@ -51,7 +51,7 @@ class ColumnMapping:
     @property
     def content_name(self) -> str:
         """Name of the content in errors."""
-        return "content" if self.content_argument == "content" else f"column {self.text[0]!r}"
+        return "content" if self.content_argument == "content" else f"column {self.content[0]!r}"
 
     @property
     def columns(self) -> list[str]:
@@ -61,7 +61,7 @@ class ColumnMapping:
     @property
     def arguments(self) -> list[tuple[str, str]]:
         """Pairs of a column and the argument that names it."""
-        named = [(name, self.content_argument) for name in self.text]
+        named = [(name, self.content_argument) for name in self.content]
         named += [(name, "contexts") for name in self.contexts]
         named += [(name, "levels") for name in self.levels]
         return [*named, *([(self.group_names, "group_names")] if self.group_names else [])]
@@ -86,10 +86,10 @@ def map_columns(folder: ParquetFolder) -> ColumnMapping:
                 f"additional column {others[0]!r}; list the contexts (contexts=)"
             )
         if mapping.content_argument == "content":
-            content_type = _type_of_numbers(mapping.text, file, schema)
+            content_type = _type_of_numbers(mapping.content, file, schema)
         else:
-            content_type = _content_type(mapping.text, file, schema)
-        _check_same_type(file_of_type, content_type, file, mapping.text)
+            content_type = _content_type(mapping.content, file, schema)
+        _check_same_type(file_of_type, content_type, file, mapping.content)
     if mapping is None or not n_groups:
         raise InputError(f"{folder.path} must contain at least one group, got zero rows")
     form = _content_form(folder, mapping, file_of_type)
@@ -108,13 +108,13 @@ def _content_form(
             "content must have at least one column of floats, got integers: counts of words are "
             "read from lists or maps (text=)"
         )
-    if folder.text is None and mapping.text == ("vectors",):
+    if folder.text is None and mapping.content == ("vectors",):
         found, file = next(iter(file_of_type.items()))
         raise InputError(
             f"column 'vectors' must contain vectors of floats, got {found} in {file.name}; name "
             "the content (text=) if it is another column, or if these are words"
         )
-    if len(mapping.text) == 2 or "counts" in file_of_type:
+    if len(mapping.content) == 2 or "counts" in file_of_type:
         return "counts"
     return "texts" if "texts" in file_of_type else "lists"
 
@@ -353,11 +353,11 @@ def read_folder(folder: ParquetFolder, mapping: ColumnMapping, scratch: Path) ->
             if names is not None:
                 names.append(*arrow.utf8_names(batch.column(mapping.group_names)))
     columns = {name: builder.finish() for name, builder in contexts.items()}
-    above = None
+    disk_levels = None
     if levels:
         units = [builder.finish() for builder in levels]
-        above = DiskLevels.from_columns(units, folder.level_contexts, columns)
-    return DiskCorpus(scratch, folder.memory, content.finish(), columns, names, above)
+        disk_levels = DiskLevels.from_columns(units, folder.level_contexts, columns)
+    return DiskCorpus(scratch, folder.memory, content.finish(), columns, names, disk_levels)
 
 
 def _content_builder(
@@ -379,17 +379,17 @@ def _content_builder(
 
 
 def _add_vectors(vectors: VectorsBuilder, mapping: ColumnMapping, batch: Any) -> None:
-    columns = [batch.column(name) for name in mapping.text]
+    columns = [batch.column(name) for name in mapping.content]
     is_numbers = mapping.content_argument == "content"
     vectors.add(*(arrow.numbers_batch(columns) if is_numbers else arrow.vectors_batch(*columns)))
 
 
 def _add_words(words: WordsBuilder, mapping: ColumnMapping, batch: Any) -> None:
-    column = batch.column(mapping.text[0])
+    column = batch.column(mapping.content[0])
     if mapping.content_form == "texts":
         words.add_texts(column.to_pylist())
         return
-    counts = batch.column(mapping.text[1]) if len(mapping.text) == 2 else None
+    counts = batch.column(mapping.content[1]) if len(mapping.content) == 2 else None
     tokens = arrow.tokens_batch(column, counts)
     words.add_batch(tokens, arrow.is_coded(column.type), column.null_count)
 

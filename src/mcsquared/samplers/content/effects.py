@@ -35,12 +35,12 @@ def effect_values_of(task: GroupTask) -> kernels.EffectValues:
 
 
 def float32_rows(globals_: Globals) -> kernels.SourceRows:
-    """Return `rows_given` of the globals."""
+    """Return `source_rows` of the globals."""
     assert globals_.effects is not None
-    return rows_given(globals_.lam, globals_.weights.log_shares, globals_.effects)
+    return source_rows(globals_.lam, globals_.weights.log_shares, globals_.effects)
 
 
-def rows_given(lam: float, log_shares: Floats, effects: EffectDraw) -> kernels.SourceRows:
+def source_rows(lam: float, log_shares: Floats, effects: EffectDraw) -> kernels.SourceRows:
     """Return λ τ of clusters and values, and the weights of effects, as float32."""
     weights = effects.weights
     return kernels.SourceRows(
@@ -162,7 +162,7 @@ def redraw_tables(
     no_parameters = ContextParameters(natural, no_categories, natural, background)
     contexts = GivenContexts(observations.dense, observations.bags, no_parameters)
     cluster_terms = (np.zeros(len(given.log_shares)), contexts)
-    rows = rows_given(given.lam, given.log_shares, given.effects)
+    rows = source_rows(given.lam, given.log_shares, given.effects)
     task = GroupTask(observations, labels, None, threads)  # type: ignore[arg-type]
     likelihood = np.zeros(len(observations.layout.chunk_start) - 1)
     parameters = (given.lam, given.key)

@@ -159,7 +159,7 @@ class WholeRound(SplitMergeRound):
         sets = divisions.GroupSets(shares, np.ones(len(shares), bool), state.lam, self.key)
         drawn = self.sum_groups(divisions.draw_set_tables, sets)
         slots = state.counts.topics_in_cluster.shape
-        unchanged = divisions.NewClusters(slots, self.clusters.reshape(-1), None, self.drawn)
+        unchanged = divisions.NewClusters(slots, self.clusters.reshape(-1), None, self.cluster_draw)
         self.sum_groups(divisions.end_division, unchanged)
         values = self.log_weights(drawn["tables"], shares, drawn["log_likelihood"] / FIXED_POINT)
         return float(values[: self.clusters.size].sum())

@@ -52,13 +52,13 @@ def draw_background(sweep: Sweep) -> Background:
     statistics = sweep.state.counts.context_statistics.sum(axis=0)
     background = no_background(observations)
     for c, columns in observations.background_columns:
-        family, own = observations.context_columns[c]
-        chances = rng.beta(1.0 + statistics[own.start], 1.0 + statistics[columns.start])
+        family, foreground = observations.context_columns[c]
+        chances = rng.beta(1.0 + statistics[foreground.start], 1.0 + statistics[columns.start])
         # Within the smallest floats of 0 and 1, so that both logarithms are finite.
         chance = min(max(chances, np.finfo(np.float64).tiny), 1.0 - np.finfo(np.float64).epsneg)
         background.log_chances[c] = math.log(chance), math.log1p(-chance)
         parameters = family.sample_parameters(statistics[None, columns], rng)
-        background.natural[own] = family.natural_parameters(parameters)[0]
+        background.natural[foreground] = family.natural_parameters(parameters)[0]
     return background
 
 

@@ -144,13 +144,13 @@ def draw_tree(
     """Draw the types of all units, given the messages of the groups (n_units, type slots)."""
     log_likelihoods = []
     for number, (units, draw) in enumerate(zip(levels, draws, strict=True)):
-        own = draw.log_contexts + messages
-        log_likelihoods.append(own)
+        log_likelihood = draw.log_contexts + messages
+        log_likelihoods.append(log_likelihood)
         if number + 1 < len(levels):
-            above = draws[number + 1].log_rows
-            messages = np.zeros((levels[number + 1].n_units, len(above)))
-            inside = units.parent >= 0
-            sent = np.stack([np.logaddexp.reduce(row + own[inside], axis=1) for row in above], 1)
+            rows, inside = draws[number + 1].log_rows, units.parent >= 0
+            messages = np.zeros((levels[number + 1].n_units, len(rows)))
+            children = log_likelihood[inside]
+            sent = np.stack([np.logaddexp.reduce(row + children, axis=1) for row in rows], 1)
             np.add.at(messages, units.parent[inside], sent)
     for number in reversed(range(len(levels))):
         log_weights = log_likelihoods[number] + log_prior_of_types(state, levels, draws, number)

@@ -174,9 +174,9 @@ def _log_contexts(state: State, observations: Observations, occupied: np.ndarray
         total += float(family.log_marginal(statistics[occupied, columns]).sum())
     sums = statistics.sum(axis=0)
     for c, columns in observations.background_columns:
-        family, own = observations.context_columns[c]
+        family, foreground = observations.context_columns[c]
         total += float(family.log_marginal(sums[columns]))
-        total += float(betaln(1.0 + sums[own.start], 1.0 + sums[columns.start]))
+        total += float(betaln(1.0 + sums[foreground.start], 1.0 + sums[columns.start]))
     return total
 
 

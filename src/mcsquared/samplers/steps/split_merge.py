@@ -73,9 +73,9 @@ SMALLEST_SHARE = 1e-300
 def split_and_merge_clusters(sweep: Sweep) -> None:
     """Draw λ again, and propose to split and to merge clusters, if λ is finite."""
     state = sweep.state
-    now = state.sweep <= FIRST_SWEEPS or state.sweep % PERIOD == 0
+    is_due = state.sweep <= FIRST_SWEEPS or state.sweep % PERIOD == 0
     is_possible = sweep.backend.moves_clusters and sweep.observations.n_groups >= 2
-    if math.isinf(state.lam) or not now or not is_possible:
+    if math.isinf(state.lam) or not is_due or not is_possible:
         return
     # Topic weights of effects are redrawn given their tables, and stay fixed during the moves.
     key, last_key = (sweep.key._replace(chain=sweep.key.chain + n * ROUND_CHAIN) for n in (1, 2))
@@ -110,9 +110,9 @@ class SplitMergeRound:
         weights = np.maximum(state.v * state.topic_weights, SMALLEST_SHARE)
         self.prior = np.where(active, weights, 0.0)
         self.levels = RootWeights(sweep, key) if state.levels else None
-        self.drawn = None
+        self.cluster_draw = None
         if sweep.observations.background_columns:
-            self.drawn = divisions.ClusterDraw(sweep.globals.contexts, sweep.key)
+            self.cluster_draw = divisions.ClusterDraw(sweep.globals.contexts, sweep.key)
 
     def run(self) -> None:
         """Propose, and accept or reject, a split or a merge for every pair; update the state."""
@@ -123,7 +123,7 @@ class SplitMergeRound:
         state, levels = self.sweep.state, self.levels if len(self.clusters) else None
         slots = state.counts.topics_in_cluster.shape
         row_of_unit = None if levels is None else levels.row_of_unit
-        moved = divisions.NewClusters(slots, cluster_of_side, row_of_unit, self.drawn)
+        moved = divisions.NewClusters(slots, cluster_of_side, row_of_unit, self.cluster_draw)
         update_counts(state, Sums(**self.sum_groups(divisions.end_division, moved)))
         if levels is not None:
             levels.redraw_tables()
@@ -188,7 +188,7 @@ class SplitMergeRound:
         return np.concatenate([clusters for clusters, _ in parts]), rows
 
     def empty_launch(self) -> Launch:
-        """Return a launch without parameters, and forget the statistics of the sides."""
+        """Return a launch without parameters; set the statistics of the sides to zero."""
         n_sides, n_slots = 2 * len(self.clusters), len(self.prior)
         observations = self.sweep.observations
         self.statistics = np.zeros((n_sides, observations.n_context_statistics))
@@ -216,7 +216,7 @@ class SplitMergeRound:
         state = self.sweep.state
         contexts, given = (state.category_shapes, self.statistics), (state.lam, self.key)
         parts = (mode, attempt, self.pairs, launch)
-        division = GroupDivision(*parts, *contexts, *given, self.effects, self.drawn)
+        division = GroupDivision(*parts, *contexts, *given, self.effects, self.cluster_draw)
         return summed_chunks(self.sum_groups(divisions.divide, division))
 
     def estimate(self, sums: dict[str, Any]) -> Launch:
@@ -249,11 +249,11 @@ class SplitMergeRound:
         Near the fixed point τ = (vε + E[O | τ]) / (v + E|O|), by Newton steps in log τ_m with the
         derivative of E[O_m | τ], the variance of O_m; steps are bounded. The sides come first.
         """
-        state, nothing = self.sweep.state, np.zeros(0)
+        state, not_used = self.sweep.state, np.zeros(0)
         shares = self.mean_shares(with_unions(sums["tables"]) / FIXED_POINT)
         rest = max(state.v - float(self.prior.sum()), 0.0)
         for _ in range(NEWTON_STEPS):
-            sets = GroupSets(shares, nothing, state.lam, self.key, self.effects)
+            sets = GroupSets(shares, not_used, state.lam, self.key, self.effects)
             moments = self.sum_groups(divisions.sum_moments, sets)
             means, variances = moments["means"] / FIXED_POINT, moments["variances"] / FIXED_POINT
             target = self.mean_shares(means)
