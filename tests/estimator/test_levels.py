@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import mcsquared as mc2
 from mcsquared.errors import InputError, ModelFileError
-from mcsquared.prediction.groups import cluster_joints, known_and_new_probabilities
+from mcsquared.prediction.groups import known_and_new_probabilities, weighted_joints
 from mcsquared.prediction.levels import average_clusters, mean_rows, root_weights
 from mcsquared.storage import read_file, write_file
 from tests.samplers.leveled_cases import simulated, two_levels_above
@@ -131,7 +131,7 @@ def test_the_unit_of_a_new_group_is_predicted_by_bayes_rule(model, truth):
     n_groups = np.bincount(units.parent_of_child)
     expected = np.zeros((15, len(n_groups)))
     without = mc2.Corpus(corpus.content.counts, vocabulary=corpus.vocabulary)
-    for draw, joint in cluster_joints(posterior, without):
+    for _, draw, joint in weighted_joints(posterior, without):
         at = known_and_new_probabilities(joint, draw.n_clusters)
         likelihood = at / average_clusters(posterior, draw)
         rows = mean_rows(draw, 0)[units.type_of_unit[draw.index]]

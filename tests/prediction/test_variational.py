@@ -22,7 +22,7 @@ from mcsquared.kernels.cpu.variational import (
     fold_in_topics,
 )
 from mcsquared.prediction.fold_in import Iterations, fold_in_groups
-from mcsquared.prediction.groups import FOLD_IN, SizedGroups, cluster_joints, mean_topics
+from mcsquared.prediction.groups import FOLD_IN, SizedGroups, mean_topics, weighted_joints
 from mcsquared.prediction.likelihood import log_group_given_cluster
 from mcsquared.prediction.variational import (
     MAX_PASSES,
@@ -323,5 +323,5 @@ def test_with_an_infinite_lam_content_is_drawn(fitted):
     corpus = fitted[1]
     paper = mc2.MC2(lam=np.inf, n_sweeps=20, burn_in=10, n_chains=1, random_state=0, progress=False)
     posterior = paper.fit(corpus[:20]).posterior_
-    joints = [next(cluster_joints(posterior, corpus, fold_in=name))[1] for name in FOLD_IN]
+    joints = [next(weighted_joints(posterior, corpus, fold_in=name))[2] for name in FOLD_IN]
     np.testing.assert_array_equal(*joints)

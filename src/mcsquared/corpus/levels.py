@@ -167,16 +167,10 @@ def levels_of_table(
 ) -> tuple[tuple[Level, ...], dict[str, Column], list[str]]:
     """Return the levels of a table, the contexts left to the groups, and notes.
 
-    Parameters
-    ----------
-    levels : str or list of str
-        Columns that name the unit of each row, the lowest level first.
-    level_contexts : dict from str to data frame, optional
-    columns : dict from str to Column
-        Contexts of the groups. Those that are constant within all units of a level move there,
-        unless many groups without a unit have them.
-    others : iterable of str
-        Further contexts of the groups, whose names no level may use.
+    ``levels`` are columns that name the unit of each row, the lowest level first, and ``columns``
+    contexts of the groups. Those that are constant within all units of a level move there, unless
+    many groups without a unit have them. No level may have the name of one of ``others``, which are
+    further contexts of the groups.
     """
     names = name_list(levels, "levels")
     given = _given_contexts(level_contexts, names, [*columns, *others])

@@ -27,16 +27,9 @@ def place_contexts(
 ) -> list[dict[str, Column]]:
     """Return the contexts of the groups and those of every level, the lowest first.
 
-    A context moves up as long as it is constant within units.
-
-    Parameters
-    ----------
-    names : list of str
-        The levels.
-    parents_of : list of int32 (n_children,)
-    n_units_of : list of int
-    notes : list of str
-        Notes on contexts that move or could have moved are appended.
+    A context moves up as long as it is constant within units. Levels have ``names``, parents of
+    their children, int32 (n_children,), and numbers of units. ``notes`` on contexts that move or
+    could have moved are appended.
     """
     placed: list[dict[str, Column]] = []
     level_of: dict[str, str] = {}  # of the contexts that move

@@ -76,7 +76,7 @@ class DaskBackend(ShardedBackend):
 
     When a worker is lost, its shards are sent to another one with the labels that were last copied
     to this process, and what was done since then is repeated, to the same draws. Sums that it was
-    adding are added in this process. While there is no worker at all, shards are swept here.
+    adding are added in this process. As long as no worker is alive, shards are swept here.
     ``device`` is that of the workers, and ``bytes_of_sweep`` the number of bytes that all workers
     sent and received in the last sweep.
     """
@@ -140,9 +140,9 @@ class DaskBackend(ShardedBackend):
         except (KeyError, TimeoutError) as error:  # raised by the scheduler in that case
             raise OSError(f"worker {worker} is lost") from error
 
-    def _submit(self, worker: str, function: Any, *given: Any) -> Any:
+    def _submit(self, worker: str, function: Any, *arguments: Any) -> Any:
         """Submit a task to a worker; return its future."""
-        return self.client.submit(function, *given, workers=[worker], pure=False)
+        return self.client.submit(function, *arguments, workers=[worker], pure=False)
 
     def save_labels(self, state: State, clusters_only: bool = False) -> None:
         """Collect the labels from the workers, without topics if only clusters are needed."""
@@ -189,8 +189,8 @@ class DaskBackend(ShardedBackend):
 
     def _copy_old_labels(self) -> None:
         """Copy labels if there were many sweeps, or large globals, since they were last copied."""
-        n_sweeps = sum(made.function is sweep_shard for made in self._calls)
-        n_bytes = sum(made.n_bytes for made in self._calls)
+        n_sweeps = sum(call.function is sweep_shard for call in self._calls)
+        n_bytes = sum(call.n_bytes for call in self._calls)
         if n_sweeps >= SWEEPS_BETWEEN_COPIES or n_bytes > MAX_BYTES_OF_CALLS:
             self._copy_labels()
 
@@ -369,7 +369,7 @@ class DaskBackend(ShardedBackend):
             for function, argument, content, _ in self._calls[self._n_done[number] :]:
                 sent = self._scatter(worker, argument, content)
                 handle = self._call(number, handle, function, *sent)
-        except OSError:  # the scheduler may not know yet
+        except OSError:  # the scheduler may not have noticed yet
             time.sleep(SECONDS_BETWEEN_CHECKS)
             return UNASSIGNED
         return handle

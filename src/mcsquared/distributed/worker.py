@@ -94,10 +94,10 @@ _CALLERS: WeakKeyDictionary[Any, Caller] = WeakKeyDictionary()
 _LOCK = Lock()
 
 
-def call(function: GroupFunction, shard: Any, before: Returned, *given: Any) -> Returned:
+def call(function: GroupFunction, shard: Any, before: Returned, *packed: Any) -> Returned:
     """Apply a function to a shard, with all threads of the worker that runs this.
 
-    ``given`` are the other arguments of a `Caller`; small ones are pickled.
+    ``packed`` are the other arguments of a `Caller`; small ones are pickled.
     """
     from distributed import get_worker
 
@@ -106,8 +106,8 @@ def call(function: GroupFunction, shard: Any, before: Returned, *given: Any) -> 
         if worker not in _CALLERS:
             _CALLERS[worker] = Caller(ThreadPool(worker.state.nthreads))
         caller = _CALLERS[worker]
-    opened = (pickle.loads(one) if isinstance(one, bytes) else one for one in given)
-    return caller(function, shard, before.labels, *opened)
+    arguments = (pickle.loads(one) if isinstance(one, bytes) else one for one in packed)
+    return caller(function, shard, before.labels, *arguments)
 
 
 def collect(returned: list[Returned], others: list[Collected]) -> Collected:

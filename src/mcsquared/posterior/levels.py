@@ -281,12 +281,8 @@ def units_of_runs(
 ) -> list[UnitDraws]:
     """Return the units of every level of a fitted corpus.
 
-    Parameters
-    ----------
-    types : list of n_draws lists
-        Types of the units of every level in each draw.
-    traces : list of n_sweeps lists
-        Number of types, alpha and v of every level, for each row of the trace.
+    ``types`` has the types of the units of every level, a list per draw, ``traces`` the number of
+    types, alpha and v of every level, a list per row of the trace.
     """
     result = []
     for number, level in enumerate(corpus.levels):

@@ -99,7 +99,7 @@ def cluster_probabilities(
 
     The mean over stored parameter draws of p(z_j = k | content and contexts of j). Cluster k of a
     draw contributes to consensus cluster c in proportion to the share of its groups that are in c.
-    ``fold_in`` is explained in `cluster_joints`. The first array is
+    ``fold_in`` is explained in `weighted_joints`. The first array is
     (n_groups, n_consensus_clusters), given that the cluster is not new, and its rows sum to 1; the
     second is (n_groups,).
     """
@@ -147,24 +147,16 @@ def known_and_new_probabilities(log_joint: Floats, n_clusters: int) -> Floats:
     return np.hstack([probability[:, :n_clusters], new])
 
 
-def cluster_joints(
+def weighted_joints(
     posterior: Posterior, corpus: Corpus, leave_out: str | None = None, fold_in: str = "auto"
-) -> Iterator[tuple[ParameterDraw, Floats]]:
-    """Yield the stored draws with log p(z_j = k | j) up to a constant per group.
+) -> Iterator[tuple[float, ParameterDraw, Floats]]:
+    """Yield the weight of every stored draw, the draw, and log p(z_j = k | j) up to a constant.
 
     The arrays are (n_groups, n_clusters + n_new). With ``fold_in="gibbs"``, for λ = ∞ or with
     effects, ψ is drawn, and for a finite λ the topics of groups are sampled. With "auto", ψ is at
     its mean, and the clusters of long groups are not sampled: see `log_cluster_joint`. Draws of
     weight 0 are skipped.
     """
-    for _, draw, log_joint in weighted_joints(posterior, corpus, leave_out, fold_in):
-        yield draw, log_joint
-
-
-def weighted_joints(
-    posterior: Posterior, corpus: Corpus, leave_out: str | None = None, fold_in: str = "auto"
-) -> Iterator[tuple[float, ParameterDraw, Floats]]:
-    """Yield the same as `cluster_joints`, with the weight of each draw."""
     with_content = fold_in == "gibbs" or bool(posterior.priors.effects) or _is_infinite(posterior)
     groups = SizedGroups(corpus)
     drawn = parameters_of_draws(posterior, with_content=with_content)

@@ -155,16 +155,10 @@ class ThreadPool:
     ) -> list[Any]:
         """Call ``run(first, last)`` for shares of the chunks; return the results in chunk order.
 
-        Parameters
-        ----------
-        even : bool
-            Whether every thread has one share of the same size, for steps with a fixed cost per
-            share. By default shares shrink towards the end, so that threads finish together.
-        work : float
-            Nanoseconds that all chunks take on one thread, roughly; see `n_for`.
-        name : hashable
-            Steps with the same name have the same relation of work to its estimate; by default
-            those with the same ``run``.
+        If ``even``, every thread has one share of the same size, for steps with a fixed cost per
+        share. By default shares shrink towards the end, so that threads finish together. ``work``
+        is an estimate of the nanoseconds on one thread. Steps with the same name, by default those
+        with the same ``run``, have the same relation of work to its estimate.
         """
         if self._workers is None:
             return [run(first_chunk, first_chunk + n_chunks)]

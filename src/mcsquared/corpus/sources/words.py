@@ -4,6 +4,8 @@ import html
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -47,79 +49,26 @@ _WORD_OPTIONS = ("token_pattern", "tokenizer", "analyzer", "ngrams", "ngram_rang
 _UNSPACED = "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 _UNSPACED_RUN = re.compile(f"([{_UNSPACED}]+)")
 
-_FUNCTION_WORDS = {
-    "english": """
-        a about above after again against all also am an and any are aren't as at be because been
-        before being below between both but by can can't cannot could couldn't did didn't do does
-        doesn't doing don't down during each either else ever every few for from further get gets
-        had hadn't has hasn't have haven't having he her here hers herself him himself his how
-        however i if in into is isn't it its itself just let may me might mine more most much must
-        mustn't my myself neither no nor not now of off often on once only onto or other our ours
-        ourselves out over own per rather same shall she should shouldn't since so some such than
-        that the their theirs them themselves then there these they this those though through thus
-        to too under until up upon us very via was wasn't we were weren't what when where whether
-        which while who whom whose why will with within without won't would wouldn't yet you your
-        yours yourself yourselves""",
-    "german": """
-        aber alle allem allen aller alles als also am an ander andere anderen anderer anderes auch
-        auf aus bei beim bin bis bist da damit dann das dass dein deine dem den denn der des dessen
-        die dies diese diesem diesen dieser dieses doch dort du durch ein eine einem einen einer
-        eines er es etwas euch euer für gegen gewesen hab habe haben hat hatte hatten hier hin
-        hinter ich ihm ihn ihnen ihr ihre ihrem ihren ihrer im in ins ist ja jede jedem jeden jeder
-        jedes jetzt kann kein keine keinem keinen keiner können könnte man mehr mein meine mich mir
-        mit muss müssen nach nicht nichts noch nun nur ob oder ohne sehr sein seine seinem seinen
-        seiner sich sie sind so solche soll sollte sondern um und uns unser unter vom von vor wann
-        war waren warum was weil welche welchem welchen welcher wenn wer werde werden wie wieder
-        will wir wird wo wurde wurden während zu zum zur zwischen über""",
-    "french": """
-        ai alors au aucun aussi autre aux avait avant avec avoir ayant beaucoup bien car ce ceci
-        cela celle celles celui ces cet cette ceux chaque chez comme comment dans de depuis des donc
-        dont du elle elles en encore entre es est et était étaient étant été être eu eux fait faire
-        fois font il ils je jusqu la le les leur leurs lors lui là ma mais me mes moi moins mon même
-        ne ni non nos notre nous on ont ou où par parce pas pendant peu peut plus plusieurs pour
-        pourquoi qu quand que quel quelle quelles quels qui sa sans se selon sera ses si son sont
-        sous sur ta tandis te tes toi ton tous tout toute toutes trop très tu un une vers voici
-        voilà vos votre vous à ça""",
-    "spanish": """
-        a al algo algunas algunos ante antes aquel aquella aquí así aún cada como con contra cual
-        cuando de del desde donde dos durante e el ella ellas ellos en entre era eran es esa esas
-        ese eso esos esta estaba estado estas este esto estos está están fue fueron ha había han
-        hasta hay haya he la las le les lo los me mi mis mucho muy más ni no nos nosotros nuestra
-        nuestro o os otra otras otro otros para pero poco por porque pues que quien quienes qué se
-        sea ser si sido sin sino sobre solo son su sus también tan tanto te tenía ti tiene tienen
-        toda todas todo todos tu tus un una unas uno unos usted y ya yo él""",
-    "italian": """
-        a ad ai al all alla alle allo anch anche ancora avere aveva c che chi ci come con contro
-        cui da dal dall dalla dalle dei del dell della delle dello di dopo dove e ed era erano
-        essere fra gli ha hanno ho i il in io la le lei li lo loro lui ma me mi mia mio molto ne
-        nei nel nell nella nelle noi non nostra nostro o ogni per perché più poi prima qualche
-        quale quando quanto quell quella quelle quelli quello quest questa queste questi questo
-        qui se sei si sia solo sono sopra sotto sta stata stato su sua sue sui sul sull sulla
-        suo tra tu tutta tutte tutti tutto un una uno vi voi è""",
-    "dutch": """
-        aan al alle als altijd andere ben bij daar dan dat de der deze die dit doch doen door dus
-        een en er ge geen geweest haar had heb hebben heeft hem het hier hij hoe hun iemand iets ik
-        in is ja je kan kon kunnen maar me meer men met mij mijn moet na naar niet niets nog nu of
-        om omdat onder ons ook op over reeds te tegen toch toen tot u uit uw van veel voor want
-        waren was wat we werd wezen wie wij wil worden wordt zal ze zelf zich zij zijn zo zonder zou
-        zouden""",
-    "portuguese": """
-        a ao aos as até com como da das de dela dele deles depois do dos e ela elas ele eles em
-        entre era eram essa essas esse esses esta estas este estes está estão eu foi foram há isso
-        isto já lhe mais mas me mesmo meu minha muito na nas nem no nos nossa nosso não num numa o
-        os ou para pela pelas pelo pelos por qual quando que quem se seja sem ser seu seus são só
-        sua suas também te tem tinha todo todos tu um uma você é à às""",
-}
+
+@cache
+def _words_by_language() -> dict[str, list[str]]:
+    """Return the function words of all languages, from a file of "language:" and its words."""
+    text = (resources.files("mcsquared.corpus.sources") / "function_words.txt").read_text(
+        encoding="utf-8"
+    )
+    parts = (part.partition(":") for part in text.split("\n\n"))
+    return {language: words.split() for language, _, words in parts}
 
 
 def function_words(language: str) -> list[str]:
     """Return the function words of a language, such as "english"."""
-    if language not in _FUNCTION_WORDS:
+    languages = _words_by_language()
+    if language not in languages:
         raise InputError(
             f"stop_words must be a list of words, 'auto', None or one of "
-            f"{', '.join(_FUNCTION_WORDS)}, got {language!r}"
+            f"{', '.join(languages)}, got {language!r}"
         )
-    return _FUNCTION_WORDS[language].split()
+    return languages[language]
 
 
 def detect_function_words(names: Sequence[str], frequency: Int64s) -> tuple[str, set[str]] | None:
@@ -130,7 +79,7 @@ def detect_function_words(names: Sequence[str], frequency: Int64s) -> tuple[str,
     position = {name: i for i, name in enumerate(names)}
     best, total = None, frequency.sum()
     most = _MIN_FUNCTION_SHARE * total
-    for language in _FUNCTION_WORDS:
+    for language in _words_by_language():
         positions = [position[word] for word in function_words(language) if word in position]
         if len(positions) >= _MIN_FUNCTION_WORDS and frequency[positions].sum() > most:
             best, most = language, frequency[positions].sum()

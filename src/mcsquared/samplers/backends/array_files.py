@@ -13,16 +13,10 @@ ALIGNMENT = 8  # bytes; the arrays of a file begin at multiples
 
 
 class ArrayFiles:
-    """Arrays of each shard in one file.
+    """Arrays of each shard in one file: that of shard 3 is ``name-3``.
 
     Types and shapes stay in memory: parsing the header of an NPY file takes longer than reading a
     small array.
-
-    Parameters
-    ----------
-    folder : Path
-    name : str
-        The file of shard 3 is ``name-3``.
     """
 
     def __init__(self, folder: Path, name: str) -> None:

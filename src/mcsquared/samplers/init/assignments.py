@@ -53,12 +53,8 @@ def state_from_assignments(
 ) -> State:
     """Return a state with these labels, concentrations at their prior means, and ε given counts.
 
-    Parameters
-    ----------
-    slots : callable
-        Returns the number of slots for a number of clusters or topics.
-    topic_dtype : dtype
-        Of the topics of tokens: int32, or uint16 for the blocked sampler.
+    ``slots`` returns the number of slots for a number of clusters or topics. Topics of tokens are
+    int32, or uint16 for the blocked sampler.
     """
     clusters, n_clusters = _compact(cluster_of_group, np.int32)
     topics, n_topics = _compact(topic_of_token, topic_dtype)

@@ -43,14 +43,9 @@ def groups_to_start_with(
 
 
 class StartExtension:
-    """Initial labels of any shard, given the state of the sample.
+    """Initial labels of any shard, given the state of the sample, whose empty slots stay empty.
 
-    Parameters
-    ----------
-    state : State
-        State of the sample. Its empty slots stay empty.
-    observations : Observations
-        The whole corpus, or any observations with the same families.
+    ``observations`` are the whole corpus, or any observations with the same families.
     """
 
     def __init__(self, state: State, observations: Observations, priors: Priors, key: Key) -> None:

@@ -145,14 +145,8 @@ def log_clusters(
 def log_ratio_given_tables(log_shares: Floats, shape: Floats, tables: CountArray) -> float:
     """Return Σ_k log Dir(τ_k; shape) − log Dir(τ_k; shape + O_k).
 
-    Parameters
-    ----------
-    log_shares : (n_clusters, n_topics)
-        log τ.
-    shape : (n_topics + 1,)
-        v ε; last, that of the unused topics, which have no tables.
-    tables : int (n_clusters, n_topics)
-        O.
+    ``log_shares`` are log τ and ``tables`` O, (n_clusters, n_topics); ``shape`` (n_topics + 1,) is
+    v ε, the last one that of the unused topics, which have no tables.
     """
     cluster, topic = np.nonzero(tables)
     count = tables[cluster, topic].astype(np.float64)

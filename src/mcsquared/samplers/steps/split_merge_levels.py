@@ -27,19 +27,9 @@ SMALLEST = 1e-300
 
 
 class RootWeights:
-    """Weights of the clusters at the root, given which clusters are split and merged.
+    """Weights of the clusters at the root, given which clusters are split and merged."""
 
-    Parameters
-    ----------
-    key : Key
-        Key of the random numbers of the round.
-
-    Attributes
-    ----------
-    weights : float64 (cluster slots,)
-        π; 0 for empty slots.
-    """
-
+    weights: Floats  # π (cluster slots,); 0 for empty slots
     first_shares: Floats  # u of every pair
 
     def __init__(self, sweep: Sweep, key: Key) -> None:
