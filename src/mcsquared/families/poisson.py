@@ -91,7 +91,7 @@ class Poisson(Univariate):
 
     def predictive(self, stats: Floats) -> list[Predictive]:
         """Return one `Predictive`, with a negative binomial for each row of statistics."""
-        from scipy import stats as distributions  # slow to import, and seldom needed
+        from scipy import stats as distributions  # slow to import and rarely needed
 
         shape, rate = self._posterior(stats)
         mean = shape / rate

@@ -24,7 +24,7 @@ class Predictive(NamedTuple):
 
 def student_predictive(degrees: Floats, mean: Floats, scale: Floats) -> Predictive:
     """Return Student-t distributions with these degrees of freedom."""
-    from scipy import stats  # slow to import, and seldom needed
+    from scipy import stats  # slow to import and rarely needed
 
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = np.where(degrees > 2.0, scale**2 * degrees / (degrees - 2.0), np.inf)

@@ -214,7 +214,7 @@ def _set_float_sums(state: State, reader: Reader, observations: Observations) ->
         counts.topic_statistics = saved["topic_statistics"].copy()
         if observations.n_content_statistics and observations.content_family.kernel is not None:
             counts.topic_statistics[:, 0] = counts.tokens_in_topic
-    # Values of backgrounds are apart; only their totals are known from the labels.
+    # Values from backgrounds are summed separately; only totals follow from the labels.
     expected, found = counts.context_statistics.copy(), saved["context_statistics"].copy()
     for c, columns in observations.background_columns:
         foreground = observations.context_columns[c][1]

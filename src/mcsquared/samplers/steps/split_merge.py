@@ -23,7 +23,7 @@ alone, which removes clusters that no launch would find again.
 If contexts act on topics, their rows τ_s and ω are given as well. The base measure of group j is
 b_j = w_j0 τ(S) + rest_j then, O has the tables that come from the cluster, and λb_j replaces λτ(S)
 in p(n_j). The tables of values change with those of clusters, and only their sums are known, so at
-the end τ_k and then the tables of all groups are drawn anew.
+the end τ_k and then the tables of all groups are redrawn.
 
 Pairs of a round have no cluster in common. The groups of a pair's clusters stay together, so pairs
 do not depend on each other, and all of them are proposed at once, by sums over groups.

@@ -3,7 +3,7 @@
 A sweep over the groups opens a topic by a draw of its parameters from the prior, which rarely fits,
 so that the number of topics follows the number a chain starts with. Here a topic is split in two,
 or two are merged. The moves are Metropolis-Hastings steps given (z, ε, τ), with ψ, θ and the tables
-of both topics integrated out; these tables are drawn anew when a move is accepted.
+of both topics integrated out; these tables are redrawn when a move is accepted.
 `mcsquared.samplers.steps.topic_division` has the ratio R of a division; a merge has its inverse.
 
 *Fitted* moves split a topic that is a blend. They rarely merge topics, because a fit does not find

@@ -8,7 +8,7 @@ groups from what remains without bags,
     q(k')  ∝  π_k' p(n_j | λτ_k') Π F(x_j | φ_k')      over the contexts that are not bags
 
 and accepted by the ratio of the densities of its bags in k' and in its cluster k, given the bags of
-all other groups there. Groups are accepted or rejected in turn. φ of bags is then drawn anew.
+all other groups there. Groups are accepted or rejected in turn. φ of bags is then redrawn.
 """
 
 import math
