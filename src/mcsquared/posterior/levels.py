@@ -17,10 +17,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.arrays import Floats, Int32s
+from mcsquared.arrays import Floats, Int32s, Objects
 from mcsquared.corpus import Column, Corpus
 from mcsquared.errors import InputError
 from mcsquared.families import Categorical
@@ -40,7 +39,7 @@ class UnitDraws:
     """The units of a level above groups, and their types in the kept draws."""
 
     name: str
-    unit_names: NDArray[np.object_]
+    unit_names: Objects
     contexts: dict[str, Column]  # in the form that their families expect
     # (n_children,): unit of each group, or of each unit of the level below; -1 for none
     parent_of_child: Int32s

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from mcsquared.arrays import Floats
+from mcsquared.arrays import Floats, Rng
 from mcsquared.corpus import Corpus
 from mcsquared.model.effects import Effect
 from mcsquared.posterior.draws import ParameterDraw
@@ -70,7 +70,7 @@ class EffectRows:
 
 
 def draw_effect_rows(
-    priors: Priors, draw: ParameterDraw, unused: Floats, rng: np.random.Generator
+    priors: Priors, draw: ParameterDraw, unused: Floats, rng: Rng
 ) -> EffectRows | None:
     """Draw τ_s ~ Dir(v_c ε + O_s) of every value, with unused topics; None without effects."""
     from mcsquared.prediction.parameters import draw_log_dirichlet

@@ -26,7 +26,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from scipy import sparse
 
-from mcsquared.arrays import Float32s, Floats, Int64s, Integers
+from mcsquared.arrays import Float32s, Floats, Int64s, Integers, Rng
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
 from mcsquared.families.numerics import as_dense, log_standard_gamma
@@ -132,7 +132,7 @@ class ModelParameters:
 def draw_parameters(
     posterior: Posterior,
     draw: ParameterDraw,
-    rng: np.random.Generator,
+    rng: Rng,
     n_new: int = N_NEW,
     with_content: bool = True,
 ) -> ModelParameters:
@@ -241,9 +241,7 @@ def _bytes_of(parameters: ModelParameters) -> int:
     return int(2 * shares.nbytes + table)
 
 
-def draw_content_parameters(
-    family: ConjugateFamily, statistics: Floats, rng: np.random.Generator
-) -> Floats:
+def draw_content_parameters(family: ConjugateFamily, statistics: Floats, rng: Rng) -> Floats:
     """Draw the content parameters of each topic; return the statistics if the family cannot."""
     return family.sample_parameters(statistics, rng) if family.can_sample else statistics
 
@@ -272,13 +270,13 @@ def pad_topics(statistics: Any, n_unused: int) -> Any:
     return np.vstack([statistics, np.zeros((n_unused, statistics.shape[1]))])
 
 
-def draw_key(rng: np.random.Generator) -> tuple[int, int]:
+def draw_key(rng: Rng) -> tuple[int, int]:
     """Draw the key of the random numbers for sampling groups."""
     first, second = rng.integers(1 << 32, size=2).tolist()
     return first, second
 
 
-def stream(seed: int, *purpose: int) -> np.random.Generator:
+def stream(seed: int, *purpose: int) -> Rng:
     """Return the random generator of a seed and a purpose, a `Stream` and further numbers."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=purpose))
 
@@ -288,7 +286,7 @@ def groups_in_cluster(posterior: Posterior, draw: ParameterDraw) -> Int64s:
     return np.bincount(posterior.cluster_of_group[draw.index], minlength=draw.n_clusters)
 
 
-def split_unused_weight(unused_weight: float, eta: float, rng: np.random.Generator) -> Floats:
+def split_unused_weight(unused_weight: float, eta: float, rng: Rng) -> Floats:
     """Split the unused weight among new topics by stick breaking with shares ~ Beta(1, η).
 
     With a single topic, all tokens outside the known topics would have the same ψ. The last topic
@@ -303,7 +301,7 @@ def split_unused_weight(unused_weight: float, eta: float, rng: np.random.Generat
     return np.array([*weights, max(rest, 0.0)])
 
 
-def draw_log_dirichlet(shape: Floats, rng: np.random.Generator) -> Floats:
+def draw_log_dirichlet(shape: Floats, rng: Rng) -> Floats:
     """Draw the logarithm of a Dirichlet vector for each row; a shape of zero has no mass.
 
     Shapes far below 1 are common (v ε of a rare topic), and plain gamma draws would underflow.

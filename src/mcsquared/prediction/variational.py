@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-from mcsquared.arrays import Float32s, Floats, Int64s, Integers
+from mcsquared.arrays import Float32s, Floats, Int32s, Int64s, Integers
 from mcsquared.corpus import Corpus, Words
 from mcsquared.corpus.content import blocks_of_rows, entries_of_rows
 from mcsquared.kernels.cpu.similar_topics import most_similar
@@ -47,7 +47,7 @@ class MeanLikelihoods:
 
     groups: slice
     start: Int64s  # entries of group j are start[j]:start[j + 1]
-    rows: NDArray[np.int32]  # (n_entries,): row of the table
+    rows: Int32s  # (n_entries,): row of the table
     occurrences: Float32s  # (n_entries,)
     table: TopicTable  # E[ψ_m(w)] / exp(log_scale)
     log_scale: Floats | None = None  # (n_rows,); None for zeros

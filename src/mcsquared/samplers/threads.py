@@ -13,7 +13,8 @@ from threading import Lock, Thread
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+
+from mcsquared.arrays import Floats
 
 # Nanoseconds to start a thread and hand it its shares, most of them holding the GIL. A pool begins
 # with this estimate and measures it.
@@ -253,12 +254,12 @@ def _guided(n_chunks: int, n_threads: int) -> list[int]:
     return bounds
 
 
-def join_chunks(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+def join_chunks(parts: list[Floats]) -> Floats:
     """Return the chunks of all parts in one array; a single part, mostly zeros, is not copied."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def add_in_order(chunks: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
+def add_in_order(chunks: Iterable[Floats]) -> Floats:
     """Add the sums of chunks in chunk order, which determines how the total is rounded."""
     left = iter(chunks)
     total = np.zeros(()) + next(left, np.zeros(()))  # 0 + (−0) = 0

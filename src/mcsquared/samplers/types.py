@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mcsquared.arrays import CountArray, Float32s, Floats, Int32s, Int64s, Integers
+from mcsquared.arrays import CountArray, Float32s, Floats, Int32s, Int64s, Integers, Rng
 from mcsquared.kernels.cpu.contexts import Background
 from mcsquared.kernels.rng import Step, generator
 from mcsquared.observations.layout import Entries
@@ -31,7 +31,7 @@ class Key(NamedTuple):
     chain: int
     sweep: int
 
-    def generator(self, step: Step) -> np.random.Generator:
+    def generator(self, step: Step) -> Rng:
         """Return the generator of a step that draws only a few numbers."""
         return generator(self.seed, self.chain, self.sweep, int(step))
 

@@ -248,7 +248,7 @@ class DiskLabels:
             pages = mmap(file.fileno(), last * TOPIC_DTYPE.itemsize, access=ACCESS_READ)
         return np.frombuffer(pages, TOPIC_DTYPE)[first:]
 
-    def _read_moved(self, number: int, clusters: NDArray[np.int32]) -> MovedLabels:
+    def _read_moved(self, number: int, clusters: Int32s) -> MovedLabels:
         """Read the tokens of the topics that are being moved."""
         self._last_read = None
         *tokens, chunk_start, values = self._tokens_of_topics.read(number)

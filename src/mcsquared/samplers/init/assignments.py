@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from mcsquared.arrays import Integers, Rng
 from mcsquared.kernels.cpu.counts import count_labels, open_first_tables, renumber
 from mcsquared.kernels.cpu.lanes import N_LANES, aligned
 from mcsquared.model.priors import Priors
@@ -18,9 +19,9 @@ from mcsquared.state import State, count, slots_for
 def blocked_state(
     observations: Observations,
     priors: Priors,
-    cluster_of_group: NDArray[np.integer],
-    topic_of_token: NDArray[np.integer],
-    rng: np.random.Generator,
+    cluster_of_group: Integers,
+    topic_of_token: Integers,
+    rng: Rng,
 ) -> State:
     """Return a state in the form that the blocked sampler uses, with tables if λ is finite.
 
@@ -45,9 +46,9 @@ def blocked_state(
 def state_from_assignments(
     observations: Observations,
     priors: Priors,
-    cluster_of_group: NDArray[np.integer],
-    topic_of_token: NDArray[np.integer],
-    rng: np.random.Generator,
+    cluster_of_group: Integers,
+    topic_of_token: Integers,
+    rng: Rng,
     slots: Callable[[int], int] = slots_for,
     topic_dtype: DTypeLike = np.int32,
 ) -> State:
@@ -88,7 +89,7 @@ def round_up_to_lanes(n: int) -> int:
     return max(N_LANES, -(-n // N_LANES) * N_LANES)
 
 
-def _compact(labels: NDArray[np.integer], dtype: DTypeLike) -> tuple[NDArray[Any], int]:
+def _compact(labels: Integers, dtype: DTypeLike) -> tuple[NDArray[Any], int]:
     """Return labels renumbered 0, 1, ... in order of their value, and how many there are."""
     counts = np.zeros(int(labels.max(initial=0)) + 1, np.int64)
     count_labels(labels, counts)

@@ -7,8 +7,8 @@ position of a group in the corpus, not on its shard.
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcsquared.arrays import Int64s, Rng
 from mcsquared.kernels.cpu.cells import draw_first_topics
 from mcsquared.kernels.rng import Step
 from mcsquared.model.priors import Priors
@@ -27,9 +27,7 @@ MAX_UNSAMPLED_TOKENS, MAX_UNSAMPLED_GROUPS = 20_000_000, 20_000
 SAMPLED_GROUPS = 10_000
 
 
-def groups_to_start_with(
-    observations: Observations, rng: np.random.Generator
-) -> NDArray[np.int64] | None:
+def groups_to_start_with(observations: Observations, rng: Rng) -> Int64s | None:
     """Return a sample of the groups of a large corpus to start from; None: all groups."""
     sampled, n_groups, n_tokens = observations.sampled, observations.n_groups, observations.n_tokens
     is_small = n_tokens <= MAX_UNSAMPLED_TOKENS and n_groups <= MAX_UNSAMPLED_GROUPS

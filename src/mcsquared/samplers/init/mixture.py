@@ -3,8 +3,8 @@
 import dataclasses
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcsquared.arrays import Int32s, Int64s, Integers, Rng
 from mcsquared.kernels.cpu.contexts import BagContexts
 from mcsquared.kernels.rng import Step
 from mcsquared.model.priors import Priors
@@ -25,11 +25,11 @@ MIXTURE_CHAIN = 2**31  # offset of the chain number: no sweep of a chain draws t
 def cluster_whole_groups(
     observations: Observations,
     priors: Priors,
-    clusters: NDArray[np.integer],
+    clusters: Integers,
     seed: int,
     chain: int,
     bounds: Bounds,
-) -> NDArray[np.int32]:
+) -> Int32s:
     """Return clusters from a Dirichlet process mixture over contexts and whole groups of words.
 
     The words of a group are one more bag, so that a cluster is a distribution over words instead
@@ -52,9 +52,7 @@ def cluster_whole_groups(
     return state.cluster_of_group
 
 
-def without_topics(
-    observations: Observations, priors: Priors, rng: np.random.Generator
-) -> Observations:
+def without_topics(observations: Observations, priors: Priors, rng: Rng) -> Observations:
     """Return the same groups without tokens; a sample of their words becomes a bag context."""
     bags, families = observations.bags, observations.bag_families
     if observations.n_words:
@@ -85,9 +83,7 @@ def without_topics(
     )
 
 
-def _sample_words(
-    observations: Observations, rng: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _sample_words(observations: Observations, rng: Rng) -> tuple[Int64s, Int32s]:
     """Return the group and word of at most WORDS_PER_GROUP random tokens of each group."""
     # Group by group: an array over all tokens would be the largest of a fit.
     sizes = np.diff(observations.group_start)
