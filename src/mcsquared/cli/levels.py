@@ -27,7 +27,7 @@ def read_level_contexts(
     """Read the files of contexts of the levels: ``country=countries.csv:region,gdp``.
 
     Without columns, all of the file are read. The column with the name of the level names the
-    units. ``possible`` says in errors what the levels are.
+    units. ``possible`` describes the levels in errors.
     """
     found: dict[str, Table] = {}
     for option in options:

@@ -92,7 +92,7 @@ def root_weights(draw: ParameterDraw, number: int) -> Floats:
 
 
 def average_types(posterior: Posterior, draw: ParameterDraw, number: int) -> Floats:
-    """Return p(t_u = t) of a new unit of which nothing is known: (n_types + 1,)."""
+    """Return p(t_u = t) of a new unit without a known parent or context: (n_types + 1,)."""
     if number + 1 < len(draw.levels):
         return average_types(posterior, draw, number + 1) @ mean_rows(draw, number + 1)
     sizes = np.bincount(posterior.units[number].type_of_unit[draw.index])

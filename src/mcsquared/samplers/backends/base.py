@@ -23,10 +23,10 @@ class Backend(ABC):
 
     A backend must implement `load_labels`, `save_labels`, `sweep_groups` and `map_groups`. The
     other steps draw on the host, from the counts of the state; a backend that keeps counts on a
-    device overrides them and draws on the device. ``threads`` run everything in this process.
+    device overrides them and draws on the device. ``threads`` are those of this process.
     """
 
-    # Whether topics and clusters are split and merged: `map_groups` must do it at a bearable cost.
+    # Whether topics and clusters are split and merged: `map_groups` must do it at an acceptable cost.
     moves_topics = True
     moves_clusters = True
     draws_contexts_on_host = True  # whether `draw_globals` returns φ in host arrays

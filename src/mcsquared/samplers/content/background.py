@@ -4,7 +4,7 @@
 
 h_j indicates whether x_j comes from its cluster. Clusters are drawn with h summed out, then h given
 the clusters; statistics are sums over the values of each kind. h is not stored: until the groups
-are swept again, it is a function of the random numbers and the clusters of the sweep.
+are swept again, it follows from the random numbers and the clusters of the sweep.
 """
 
 import numpy as np
