@@ -26,7 +26,7 @@ class Backend(ABC):
     device overrides them and draws on the device. ``threads`` are those of this process.
     """
 
-    # Whether topics and clusters are split and merged: `map_groups` must do it at an acceptable cost.
+    # Whether topics and clusters are split and merged: `map_groups` must do so at acceptable cost.
     moves_topics = True
     moves_clusters = True
     draws_contexts_on_host = True  # whether `draw_globals` returns φ in host arrays
