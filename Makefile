@@ -45,12 +45,13 @@ image:  ## build the container image and test it, if a container engine runs
 	.ci/test_image
 
 # The demo needs the base install only. In an environment with everything, that one is used.
+# Python compiles the modules it imports; those of all packages would take pip ten seconds.
 $(DEMO_READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "mcsquared requires Python 3.11 or later: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
 	@echo "Installing the base package into $(VENV): about half a minute"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --no-compile --editable .
 	@touch $@
 
 demo: $(if $(wildcard $(READY)),$(READY),$(DEMO_READY))  ## run the demo on the paper's letters

@@ -182,6 +182,19 @@ def test_function_words_are_dropped_by_default_and_reported(sentences):
     assert "the" in few.vocabulary
 
 
+def test_function_words_that_an_earlier_step_left_are_dropped():
+    """Exports without the most frequent words and apostrophes still have "can" and "didn"."""
+    rng = np.random.default_rng(0)
+    left = "can will just get now even may well much still never didn doesn isn let per".split()
+    words = [f"z{chr(97 + a)}{chr(97 + b)}" for a in range(20) for b in range(20)]
+    texts = [" ".join([*rng.choice(left, 2), *rng.choice(words, 40)]) for _ in range(150)]
+    corpus = mc2.Corpus.from_texts(texts)
+    assert not {*left} & {*corpus.vocabulary}
+    assert any(note.startswith("16 English function words (") for note in corpus.notes)
+    few = [" ".join([*rng.choice(left[:12], 2), *rng.choice(words, 40)]) for _ in range(150)]
+    assert {*left[:12]} <= {*mc2.Corpus.from_texts(few).vocabulary}
+
+
 def test_contractions_are_whole_words():
     corpus = mc2.Corpus.from_texts(["I don't know, we'll see l'homme; it doesn’t"], max_df=1.0)
     assert set(corpus.vocabulary) == {"don't", "know", "we", "see", "homme", "it", "doesn’t"}

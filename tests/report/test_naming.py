@@ -13,6 +13,7 @@ from mcsquared.posterior.names import (
     cluster_names,
     topic_names,
 )
+from mcsquared.storage import pack_posterior, unpack_posterior
 from tests.plots.test_clusters import bare_posterior
 from tests.posterior.models import make_posterior
 
@@ -111,35 +112,57 @@ def test_a_word_of_one_long_group_does_not_name_its_cluster(long_group):
     assert (share[listed.words >= 0] <= 1.0).all()
 
 
-def test_without_a_common_word_a_cluster_is_mixed_and_named_by_its_most_frequent_one():
+def rare_words(most):
+    """Return a posterior without a word in half of the groups of a cluster, and its words."""
     posterior = make_posterior(n_groups=60, noise=0.0, contexts=False)[0]
     rng = np.random.default_rng(0)
-    occurs = (rng.random((60, 12)) < np.linspace(0.1, 0.4, 12)).astype(int)
+    occurs = (rng.random((60, 12)) < np.linspace(0.03, most, 12)).astype(int)
     posterior.vocabulary = np.array(WORDS, dtype=object)
     posterior.document_frequency = occurs.sum(axis=0)
     posterior.tokens_per_group = occurs.sum(axis=1)
     posterior.attach_content(mc2.Corpus(occurs, vocabulary=WORDS))
+    return posterior, occurs
+
+
+def test_without_a_common_word_a_cluster_is_named_by_words_one_of_which_most_groups_have():
+    posterior, occurs = rare_words(0.4)
+    n_alternatives = 0
     for k, name in enumerate(cluster_names(posterior)):
+        own = occurs[posterior.labels == k]
+        alternatives = [WORDS.index(word) for word in name.rpartition(", ")[2].split(" or ")]
+        n_alternatives += len(alternatives) > 1
+        assert own[:, alternatives].any(axis=1).mean() >= 0.5
+        assert (len(alternatives) > 1) == (own.mean(axis=0).max() < 0.5)
+    assert n_alternatives > 0
+
+
+def test_without_common_alternatives_a_cluster_is_mixed_and_named_by_its_most_frequent_word():
+    posterior, occurs = rare_words(0.12)
+    names = cluster_names(posterior)
+    for k, name in enumerate(names):
+        assert name.startswith("mixed: ")
         shares = occurs[posterior.labels == k].mean(axis=0)
-        named = [shares[WORDS.index(word)] for word in name.removeprefix("mixed: ").split(", ")]
-        assert max(named) == shares.max()
-        assert name.startswith("mixed: ") == (shares.max() < 0.5)
-    mixed = [k for k, name in enumerate(cluster_names(posterior)) if name.startswith("mixed: ")]
-    posterior.given_names["clusters"] = {mixed[0]: "birds"}
-    assert cluster_names(posterior)[mixed[0]] == "birds"
+        words = re.findall("[a-z]+", name.removeprefix("mixed: "))
+        assert max(shares[WORDS.index(word)] for word in words) == shares.max()
+    posterior.given_names["clusters"] = {1: "birds"}
+    assert cluster_names(posterior)[1] == "birds"
+
+
+def test_alternatives_are_stored_and_files_without_them_are_read():
+    posterior, _ = rare_words(0.4)
+    names = cluster_names(posterior)
+    tensors, meta = pack_posterior(posterior)
+    assert cluster_names(unpack_posterior(tensors, meta)) == names
+    del tensors["cluster_content.alternatives"]
+    assert not any(" or " in name for name in cluster_names(unpack_posterior(tensors, meta)))
 
 
 def test_without_a_common_word_the_range_of_a_date_or_number_names_a_cluster():
-    posterior = make_posterior(n_groups=60, noise=0.0, contexts=False)[0]
+    posterior, _ = rare_words(0.12)
     rng = np.random.default_rng(0)
-    occurs = (rng.random((60, 12)) < 0.3).astype(int)
     year = np.where(posterior.labels == 0, 1990.0, 2000.0) + np.arange(60) % 5
     contexts = {"year": np.where(posterior.labels == 1, rng.permutation(60) + 1960.0, year)}
     posterior.contexts = mc2.Corpus.from_tokens([["a"]] * 60, contexts).contexts
-    posterior.vocabulary = np.array(WORDS, dtype=object)
-    posterior.document_frequency = occurs.sum(axis=0)
-    posterior.tokens_per_group = occurs.sum(axis=1)
-    posterior.attach_content(mc2.Corpus(occurs, vocabulary=WORDS))
     name = cluster_names(posterior)[0]
     assert not name.startswith("mixed: ")
     low, high = map(int, name.rpartition("year ")[2].split("–"))

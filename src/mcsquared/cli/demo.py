@@ -21,7 +21,7 @@ from mcsquared.evaluation import nmi
 from mcsquared.storage import check_target
 
 MIN_LETTER_SHARE = 0.04  # smaller shares are noise of the least-squares fit
-LETTERS_SWEEPS, LETTERS_BURN_IN = 1500, 500
+LETTERS_SWEEPS, LETTERS_BURN_IN = 750, 250
 STDLIB_SWEEPS, STDLIB_BURN_IN = 200, 100
 N_EXAMPLES = 5  # modules per cluster
 MAX_LISTED_CLUSTERS = 12  # rows of the table of modules

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from mcsquared.arrays import Float32s, Floats, Int32s, Int64s
+from mcsquared.arrays import Bools, Float32s, Floats, Int32s, Int64s
 from mcsquared.corpus import Corpus, Words
 from mcsquared.families.numerics import indicator_matrix
 from mcsquared.model.priors import vector_observations
@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     from mcsquared.posterior.posterior import Posterior
 
 N_LISTED_WORDS = 40  # of a cluster
+N_ALTERNATIVES = 4  # words, one of which is in at least half of the groups of a cluster
 _N_STEPS = 40  # of EM for the topic shares of a cluster
 _MAX_ENTRIES = 50_000  # of a cluster in EM
 _TINY = 1e-30
+# An item is characteristic of a cluster if this many times as common there as overall.
+MIN_LIFT = 1.1
 
 
 class ClusterContent(NamedTuple):
@@ -28,15 +31,47 @@ class ClusterContent(NamedTuple):
     topic_tokens: Floats  # expected tokens, (n_clusters, n_topics)
     words: Int32s  # characteristic of the groups of a cluster, (n_clusters, n_listed); -1: none
     n_groups: Int32s  # groups of the cluster with each of these words, (n_clusters, n_listed)
+    alternatives: Int32s  # see `_alternatives`, (n_clusters, N_ALTERNATIVES); -1: none
 
 
 def cluster_content(posterior: Posterior, corpus: Corpus) -> ClusterContent:
     """Return the content of each cluster, given the training corpus."""
     words = np.zeros((posterior.n_clusters, 0), np.int32)
     n_groups = words
+    alternatives = no_alternatives(posterior.n_clusters)
     if isinstance(corpus.content, Words):
-        words, n_groups = common_items(posterior.labels, corpus.content.counts, N_LISTED_WORDS)
-    return ClusterContent(_topic_tokens(posterior, corpus), words, n_groups)
+        counts = corpus.content.counts
+        words, n_groups = common_items(posterior.labels, counts, N_LISTED_WORDS)
+        n_with_word = np.bincount(counts.indices, minlength=counts.shape[1])
+        for k, listed in enumerate(words):
+            groups, listed = np.flatnonzero(posterior.labels == k), listed[listed >= 0]
+            if len(listed) and 2 * n_groups[k].max() < len(groups):
+                occurs = counts[groups][:, listed].toarray() > 0
+                lift = occurs.mean(axis=0) * corpus.n_groups / n_with_word[listed]
+                chosen = listed[_alternatives(occurs, lift)]
+                alternatives[k, : len(chosen)] = chosen
+    return ClusterContent(_topic_tokens(posterior, corpus), words, n_groups, alternatives)
+
+
+def no_alternatives(n_clusters: int) -> Int32s:
+    """Return the alternatives of clusters that have none."""
+    return np.full((n_clusters, N_ALTERNATIVES), -1, np.int32)
+
+
+def _alternatives(occurs: Bools, lift: Floats) -> list[int]:
+    """Return a few words, at least one of which is in half of the groups; none if there are not.
+
+    Words are added that most groups without an earlier one have, weighted by the logarithm of their
+    lift, or without weights if those do not suffice. ``occurs`` are (n_groups, n_words).
+    """
+    for weight in (np.log(np.maximum(lift, 1.0)), (lift > MIN_LIFT).astype(float)):
+        chosen: list[int] = []
+        while len(chosen) < N_ALTERNATIVES:
+            without = ~occurs[:, chosen].any(axis=1)
+            chosen.append(int((occurs[without].sum(axis=0) * weight).argmax()))
+            if 2 * occurs[:, chosen].any(axis=1).sum() >= len(occurs):
+                return chosen
+    return []
 
 
 def common_items(labels: Int32s, counts: sparse.csr_matrix, limit: int) -> tuple[Int32s, Int32s]:

@@ -11,7 +11,7 @@ import numpy as np
 from mcsquared.arrays import Floats, Int32s, Int64s, Objects
 from mcsquared.corpus import Column
 from mcsquared.markup import shorten
-from mcsquared.posterior.content import common_items
+from mcsquared.posterior.content import MIN_LIFT, common_items
 from mcsquared.posterior.tables import token_share_of_topic
 
 if TYPE_CHECKING:
@@ -196,11 +196,16 @@ def _word_phrases(
             if not last:
                 common = frequent or word[:1].tolist()  # the first is the word of most groups
                 values = [] if frequent else usual
+        listed = content.alternatives[k]
+        if is_mixed and (listed >= 0).any():
+            alternatives = " or ".join(words.texts(listed[listed >= 0]))
+            result.append(_Described([alternatives]))
+            continue
         if is_mixed and (found := _range_of_half(posterior, k)):
             common, last, is_mixed = [], found, False
             other = other or word[:1].tolist()
-        named = _one_per_stem(words.texts([*common, *other][:_N_CANDIDATES]))
-        named = [word for word in named if word != last]
+        chosen = list(dict.fromkeys([*common[:1], *other, *common]))[:_N_CANDIDATES]
+        named = [word for word in _one_per_stem(words.texts(chosen)) if word != last]
         # A value after the words may tell clusters with the same words apart.
         phrases = [*named, *values] if common else [*values, *named]
         result.append(_Described(phrases, last, is_mixed))
@@ -208,18 +213,19 @@ def _word_phrases(
 
 
 def _ranked(items: Int32s, share: Floats, overall: Floats) -> tuple[list[int], ...]:
-    """Return majority items with a lift, other items with a lift, and majority items without one.
+    """Return majority items with a lift, characteristic items, and majority items without a lift.
 
     ``share`` and ``overall`` are the shares of the cluster's groups and of all groups that have an
     item. Majority items are in most of the cluster's groups; an item has a lift if it is clearly
-    more common in the cluster than overall.
+    more common in the cluster than overall. A majority item comes first in the second list, too.
     """
-    lifted = share >= _MIN_LIFT * overall
+    lifted, characteristic = (share >= lift * overall for lift in (_MIN_LIFT, MIN_LIFT))
     gain = share * np.log(np.maximum(share, 1e-300) / np.maximum(overall, 1e-300))
     order = np.lexsort((items, -gain))
     common = share >= _MIN_SHARE
-    selected = (common & lifted, ~common & lifted & (share >= _MIN_SECOND_SHARE), common & ~lifted)
-    return tuple([int(items[i]) for i in order if mask[i]] for mask in selected)
+    selected = (common & lifted, characteristic & (share >= _MIN_SECOND_SHARE), common & ~lifted)
+    first, second, third = ([int(items[i]) for i in order if mask[i]] for mask in selected)
+    return first, list(dict.fromkeys([*first[:1], *second])), third
 
 
 def _one_per_stem(words: list[str]) -> list[str]:
@@ -306,7 +312,7 @@ def _common_values(
     for row, number, size in zip(items, n_groups, np.bincount(posterior.labels), strict=True):
         listed = row >= 0
         common, other, frequent = _ranked(row[listed], number[listed] / size, overall[row[listed]])
-        chosen = {"any": [*common, *other], "distinctive": common, "usual": frequent}[kind]
+        chosen = {"any": other, "distinctive": common, "usual": frequent}[kind]
         result.append([label + shorten(names[v], MAX_VALUE_LENGTH) for v in chosen[:N_PHRASES]])
     return result
 

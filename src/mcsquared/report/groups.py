@@ -133,8 +133,11 @@ def group_topic_shares(posterior: Posterior, corpus: Corpus | None = None) -> Fl
     draw = posterior.representative_draw
     weights = draw.topic_given_cluster()[:, posterior.topic_order].astype(np.float32)
     prior = weights[posterior.cluster_of_group[draw.index]]
-    scale = np.float32(_LARGE if math.isinf(draw.lam) else draw.lam)
     result = prior.copy()
+    if math.isinf(draw.lam) and isinstance(corpus.content, Words):
+        _add_exact_shares(result, posterior, corpus.content.counts)
+        return result
+    scale = np.float32(_LARGE if math.isinf(draw.lam) else draw.lam)
     for groups, start, rows, counts, table in _batches(posterior, corpus):
         given = scale * prior[groups]
         expected, shared = np.empty_like(given), isinstance(corpus.content, Words)
@@ -146,6 +149,21 @@ def group_topic_shares(posterior: Posterior, corpus: Corpus | None = None) -> Fl
         total = shares.sum(axis=1, keepdims=True)
         np.divide(shares, total, out=result[groups], where=total > 0)
     return result
+
+
+def _add_exact_shares(shares: Float32s, posterior: Posterior, counts: Any) -> None:
+    """Replace the shares τ_k of groups with words by the means of p(l_i = m | τ_k, w_i)."""
+    draw = posterior.representative_draw
+    words = draw.content_means(posterior.priors.content)[posterior.topic_order]
+    cluster_of_group = posterior.cluster_of_group[draw.index]
+    sizes = np.asarray(counts.sum(axis=1)).ravel()
+    for cluster in np.unique(cluster_of_group[sizes > 0]):
+        groups = np.flatnonzero((cluster_of_group == cluster) & (sizes > 0))
+        block = counts[groups]
+        used = np.unique(block.indices)
+        joint = shares[groups[0]][:, None] * words[:, used]
+        given = joint / joint.sum(axis=0)
+        shares[groups] = block[:, used] @ given.T / sizes[groups, None]
 
 
 def _batches(

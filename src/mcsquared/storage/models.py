@@ -17,7 +17,7 @@ from mcsquared.gamma import Gamma
 from mcsquared.model.priors import Priors
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.consensus import numbered_by_size
-from mcsquared.posterior.content import ClusterContent
+from mcsquared.posterior.content import ClusterContent, no_alternatives
 from mcsquared.posterior.levels import UnitDraws
 from mcsquared.posterior.tables import CoDocuments
 from mcsquared.storage.columns import check_fields, pack_columns, unpack_columns
@@ -292,9 +292,13 @@ def _cluster_content(reader: Reader, posterior: Posterior) -> ClusterContent | N
     tokens = reader.array("cluster_content.topic_tokens", np.float64, (n_clusters, n_topics))
     words = reader.array("cluster_content.words", np.int32, (n_clusters, None), -1, n_words - 1)
     n_groups = reader.array("cluster_content.n_groups", np.int32, words.shape, 0)
+    alternatives = no_alternatives(n_clusters)
+    if "cluster_content.alternatives" in reader:  # files of 0.1.0 have none
+        name, shape = "cluster_content.alternatives", alternatives.shape
+        alternatives = reader.array(name, np.int32, shape, -1, n_words - 1)
     if not (np.isfinite(tokens).all() and (tokens >= 0).all() and (n_groups <= sizes).all()):
         raise ModelFileError("the content of the clusters is invalid")
-    return ClusterContent(tokens, words, n_groups)
+    return ClusterContent(tokens, words, n_groups, alternatives)
 
 
 def _given_names(listed: Any, posterior: Posterior) -> dict[str, dict[int, str]]:

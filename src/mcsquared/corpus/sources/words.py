@@ -26,8 +26,11 @@ _TAG = re.compile(
     r"td|th|tr|u|ul)(?:\s[^<>]*)?/?>",
     re.IGNORECASE,
 )
-_MIN_FUNCTION_SHARE = 0.15  # share of all tokens; below it, they have probably been removed already
-_MIN_FUNCTION_WORDS = 8  # distinct function words
+# Function words are detected by their share of all tokens or, if some were removed before, by the
+# number of those with a share of their own.
+_MIN_FUNCTION_SHARE = 0.15
+_MIN_FUNCTION_WORDS = 8
+_MIN_SHARE_OF_WORD = 5e-4
 _MIN_UNSPACED = 0.2  # share of the letters
 _UNSPACED_SCRIPTS = {
     "CJK": "Chinese or Japanese",
@@ -77,12 +80,14 @@ def detect_function_words(names: Sequence[str], frequency: Int64s) -> tuple[str,
     ``names`` are the words or n-grams, ``frequency`` the number of tokens of each.
     """
     position = {name: i for i, name in enumerate(names)}
-    best, total = None, frequency.sum()
-    most = _MIN_FUNCTION_SHARE * total
-    for language in _words_by_language():
-        positions = [position[word] for word in function_words(language) if word in position]
-        if len(positions) >= _MIN_FUNCTION_WORDS and frequency[positions].sum() > most:
-            best, most = language, frequency[positions].sum()
+    best, most, total = None, 0.0, frequency.sum()
+    for language, words in _words_by_language().items():
+        listed = [position[word] for word in words if word in position]
+        share = frequency[listed] / max(total, 1)
+        is_common = np.sum(share >= _MIN_SHARE_OF_WORD) >= 2 * _MIN_FUNCTION_WORDS
+        is_common |= len(listed) >= _MIN_FUNCTION_WORDS and share.sum() > _MIN_FUNCTION_SHARE
+        if is_common and share.sum() > most:
+            best, most = language, share.sum()
     return None if best is None else (best, set(function_words(best)))
 
 
