@@ -10,6 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 from mcsquared.posterior.convergence import (
     Assessment,
     Problem,
+    agreement_summary,
     assess,
     assess_posterior,
     compare_partitions,
@@ -221,6 +222,32 @@ def test_the_sentence_names_problems_sweeps_and_time():
         "converged after 600 sweeps of 3 chains: R-hat at most 1.30, effective sample size at "
         "least 40, adjusted Rand index between chains 0.50"
     )
+
+
+def test_halves_of_the_chains_that_find_the_same_clusters_agree():
+    posterior, _, _ = make_posterior(n_draws=24, noise=0.05)
+    posterior.chain_of_draw = np.repeat(np.arange(8, dtype=np.int32), 3)
+    assert posterior.split_half_agreement > 0.9
+    index = f"(adjusted Rand index {posterior.split_half_agreement:.2f})"
+    summary = agreement_summary(posterior)
+    assert index in summary
+    assert summary.endswith("so another run should find similar clusters")
+
+
+def test_halves_that_differ_do_not_agree_although_each_is_certain():
+    posterior, _, _ = make_posterior(n_draws=24, noise=0.0)
+    posterior.chain_of_draw = np.repeat(np.arange(2, dtype=np.int32), 12)
+    other = np.random.default_rng(0).permutation(posterior.cluster_of_group[0])
+    posterior.cluster_of_group[12:] = other
+    assert abs(posterior.split_half_agreement) < 0.3
+    assert "differ; more chains" in agreement_summary(posterior)
+
+
+def test_a_single_chain_has_no_halves():
+    posterior, _, _ = make_posterior()
+    posterior.chain_of_draw = np.zeros(posterior.n_draws, np.int32)
+    assert math.isnan(posterior.split_half_agreement)
+    assert agreement_summary(posterior) == ""
 
 
 def test_the_summary_is_the_note_of_the_fit_or_computed():

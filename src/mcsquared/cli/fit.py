@@ -17,7 +17,7 @@ from mcsquared.errors import InputError, ModelFileError
 from mcsquared.estimator import MC2
 from mcsquared.markup import percent, plural
 from mcsquared.model.parameters import LAM, Concentration
-from mcsquared.posterior.convergence import CONVERGED, NOT_CONVERGED
+from mcsquared.posterior.convergence import CONVERGED, NOT_CONVERGED, agreement_summary
 from mcsquared.storage import check_target
 
 N_PRINTED_TOPICS = 10
@@ -115,6 +115,8 @@ def _print_advice(model: MC2) -> bool:
     summaries = [note for note in posterior.notes if note.startswith((CONVERGED, NOT_CONVERGED))]
     if model.n_sweeps == "auto":
         advice = [*summaries, *(line for line in advice if "the bound" in line)]
+        if any(note.startswith(NOT_CONVERGED) for note in summaries):
+            advice += filter(None, [agreement_summary(posterior)])
     for line in advice:
         for parameter, option in OPTION_OF_PARAMETER.items():
             line = line.replace(parameter, option)

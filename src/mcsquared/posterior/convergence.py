@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 MIN_AGREEMENT = 0.95  # adjusted Rand index above which partitions agree regardless of R-hat
 MAX_FACTOR = 20.0  # larger factors are reported as "more than"
+SIMILAR = 0.8  # adjusted Rand index from which clusters of two halves of the chains are similar
 CONVERGED, NOT_CONVERGED = "converged after", "not converged after"
 
 _MAX_DRAWS = 10  # per half chain
@@ -153,6 +154,17 @@ def convergence_summary(posterior: Posterior) -> str:
         if note.startswith((CONVERGED, NOT_CONVERGED)):
             return note
     return assess_posterior(posterior).summary()
+
+
+def agreement_summary(posterior: Posterior) -> str:
+    """Return in one sentence how much the clusters depend on the chains; "" for a single chain."""
+    agreement = posterior.split_half_agreement
+    if math.isnan(agreement):
+        return ""
+    halves = f"one half of the chains and those of the other (adjusted Rand index {agreement:.2f})"
+    if agreement >= SIMILAR:
+        return f"the clusters of {halves} are similar, so another run should find similar clusters"
+    return f"the clusters of {halves} differ; more chains (n_chains) make them more stable"
 
 
 def assess_posterior(posterior: Posterior) -> Assessment:

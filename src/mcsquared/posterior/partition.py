@@ -1,5 +1,6 @@
 """One partition for all draws: their consensus, and how often groups share a cluster."""
 
+import math
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +16,9 @@ from mcsquared.posterior.membership import (
 )
 from mcsquared.posterior.weights import WeightedDraws
 
+N_DIVISIONS = 3  # of the chains into two halves
+MAX_COMPARED_GROUPS = 1000
+
 
 class ConsensusPartition(WeightedDraws):
     """The consensus of the draws and its uncertainty; a base class of `Posterior`."""
@@ -24,15 +28,38 @@ class ConsensusPartition(WeightedDraws):
     @cached_property
     def labels(self) -> Int32s:
         """The consensus of the draws: int32 (n_groups,), clusters by decreasing size."""
-        return self._consensus("vi")
-
-    def _consensus(self, loss: Loss) -> Int32s:
         draws = self.draws_by_weight
-        labels = consensus(draws, loss)
-        limit = max(np.unique(draw).size for draw in draws)
-        if labels.max() >= limit:
-            labels = consensus(draws, loss, max_clusters=limit)
-        return settle(labels, draws)
+        return settle(bounded_consensus(draws, "vi"), draws)
+
+    @cached_property
+    def split_half_agreement(self) -> float:
+        """Agreement of the clusters found by one half of the chains with those of the other half.
+
+        Mean adjusted Rand index between the consensus of the two halves over three random divisions
+        of the chains, for at most 1,000 random groups; NaN for a single chain. It indicates how
+        similar the labels of a fit with another seed would be: as `labels` are the consensus of all
+        chains, they usually agree better.
+
+        Examples
+        --------
+        >>> posterior.split_half_agreement  # of a single chain
+        nan
+        """
+        # Imported here: scikit-learn is loaded only where it is needed.
+        from sklearn.metrics import adjusted_rand_score
+
+        chains = np.unique(self.chain_of_draw)
+        if len(chains) < 2:
+            return math.nan
+        rng = np.random.default_rng(0)
+        size = min(self.n_groups, MAX_COMPARED_GROUPS)
+        draws = self.cluster_of_group[:, rng.choice(self.n_groups, size, replace=False)]
+        values = []
+        for _ in range(N_DIVISIONS):
+            first = np.isin(self.chain_of_draw, rng.permutation(chains)[: len(chains) // 2])
+            halves = [bounded_consensus(draws[half], "vi") for half in (first, ~first)]
+            values.append(adjusted_rand_score(*halves))
+        return float(np.mean(values))
 
     @cached_property
     def cluster_probability(self) -> Floats:
@@ -72,7 +99,8 @@ class ConsensusPartition(WeightedDraws):
         >>> posterior.consensus("binder").shape
         (40,)
         """
-        labels = self.labels if loss == "vi" else self._consensus(loss)
+        draws = self.draws_by_weight
+        labels = self.labels if loss == "vi" else settle(bounded_consensus(draws, loss), draws)
         if not mark_unsettled:
             return labels
         draws, weights = self.cluster_of_group, self.draw_weights
@@ -95,3 +123,10 @@ class ConsensusPartition(WeightedDraws):
         """
         together = CoClustering(self.cluster_of_group, self.draw_weights)
         return together if groups is None else together.among(groups)
+
+
+def bounded_consensus(draws: Int32s, loss: Loss) -> Int32s:
+    """Return the consensus of draws with at most as many clusters as the largest of them."""
+    labels = consensus(draws, loss)
+    limit = max(np.unique(draw).size for draw in draws)
+    return consensus(draws, loss, max_clusters=limit) if labels.max() >= limit else labels

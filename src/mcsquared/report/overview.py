@@ -15,7 +15,11 @@ from mcsquared.gamma import Gamma
 from mcsquared.markup import percent, plural, shorten
 from mcsquared.model.parameters import CONCENTRATIONS
 from mcsquared.posterior import Posterior
-from mcsquared.posterior.convergence import assess_posterior, convergence_summary
+from mcsquared.posterior.convergence import (
+    agreement_summary,
+    assess_posterior,
+    convergence_summary,
+)
 from mcsquared.posterior.diagnostics import SCALARS
 
 if TYPE_CHECKING:
@@ -132,6 +136,8 @@ def _check_convergence(posterior: Posterior, diagnostics: dict[str, Any]) -> Che
     text = f"{sentence[0].upper()}{sentence[1:]}."
     if not assessment.converged:
         level = "bad" if assessment.disagree else "watch"
+        summary = agreement_summary(posterior)
+        text += f" {summary[0].upper()}{summary[1:]}." if summary else ""
         text += " Clusters and topics are preliminary: details may differ in another run."
         return level, f"{chains} not converged", text
     if assessment.n_chains == 1:
