@@ -22,7 +22,7 @@ STEP_OF = {
     ("content.words", "draw_group_topics_first"): "topics",
     # Without the nested steps: the rest is counting words.
     ("content.words", "draw_topics"): "counts",
-    ("content.groups", "sum_groups"): "counts",
+    ("content.groups", "sum_by_cluster"): "counts",
 }
 
 

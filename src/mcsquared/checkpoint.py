@@ -52,7 +52,7 @@ class Checkpoint:
         if not ended and now - self._written.setdefault(run.chain, now) < self.seconds:
             return
         run.save_labels()
-        part = pack(run)
+        part = pack_chain(run)
         if part is None:
             return
         with self._lock:
@@ -77,7 +77,7 @@ class Checkpoint:
         try:
             chains = {int(chain): part for chain, part in meta["chains"].items()}
             runs = {
-                chain: unpack(chain, tensors, part, observations, priors, sampler)
+                chain: unpack_chain(chain, tensors, part, observations, priors, sampler)
                 for chain, part in chains.items()
             }
         except DATA_ERRORS as error:
@@ -136,7 +136,7 @@ def saved_groups(path: str | os.PathLike[str] | None, n_groups: int) -> Int64s |
     return groups
 
 
-def pack(run: ChainRun) -> tuple[Tensors, dict[str, Any]] | None:
+def pack_chain(run: ChainRun) -> tuple[Tensors, dict[str, Any]] | None:
     """Return a chain as tensors and JSON; None for the start of a chain on disk."""
     state, chain, labels = run.state, run.chain, run.label_files()
     if labels and not state.sweep:
@@ -161,7 +161,7 @@ def pack(run: ChainRun) -> tuple[Tensors, dict[str, Any]] | None:
     return {f"{chain}.{name}": array for name, array in tensors.items()}, meta
 
 
-def unpack(
+def unpack_chain(
     chain: int,
     tensors: Tensors,
     meta: Mapping[str, Any],
@@ -169,7 +169,7 @@ def unpack(
     priors: Priors,
     sampler: str,
 ) -> ChainRun:
-    """Return the chain that `pack` packed, after validation."""
+    """Return the chain that `pack_chain` packed, after validation."""
     prefix = f"{chain}."
     tensors = {
         name.removeprefix(prefix): array for name, array in _of_chain(tensors, chain).items()

@@ -98,11 +98,11 @@ def test_a_sized_corpus_has_its_size() -> None:
 def test_timed_functions_are_restored() -> None:
     from mcsquared.samplers.content import groups
 
-    before = groups.sum_groups
+    before = groups.sum_by_cluster
     with timed_steps() as seconds:
-        assert groups.sum_groups is not before
+        assert groups.sum_by_cluster is not before
         assert seconds == {}
-    assert groups.sum_groups is before
+    assert groups.sum_by_cluster is before
 
 
 def test_every_data_set_is_predicted_and_missing_ones_are_named(

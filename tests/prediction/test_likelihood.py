@@ -138,7 +138,9 @@ def test_every_auxiliary_new_cluster_has_the_prior_density_of_the_contexts():
 def test_products_with_and_without_blas_are_equal(monkeypatch):
     rng = np.random.default_rng(0)
     left, right = rng.normal(size=(30, 17)), rng.normal(size=(40, 17)).T
-    without = likelihood.product(left, right)
+    without = likelihood.matrix_product(left, right)
     monkeypatch.setattr(likelihood, "MAX_TERMS", 0)
-    np.testing.assert_allclose(without, likelihood.product(left, right), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        without, likelihood.matrix_product(left, right), rtol=1e-12, atol=1e-12
+    )
     np.testing.assert_allclose(without, left @ right, rtol=1e-12, atol=1e-12)

@@ -7,7 +7,7 @@ from scipy import sparse
 from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.checks import check_integer
 from mcsquared.errors import InputError
-from mcsquared.posterior.tables import coherence, count_pairs
+from mcsquared.posterior.tables import coherence, count_word_pairs
 
 
 def count_codocuments(counts: sparse.spmatrix, top_words: ArrayLike) -> Int32s:
@@ -40,7 +40,7 @@ def count_codocuments(counts: sparse.spmatrix, top_words: ArrayLike) -> Int32s:
             f"top_words must be between 0 and {matrix.shape[1] - 1}, "
             f"got {words.min()} to {words.max()}"
         )
-    return count_pairs(matrix, words.astype(np.int32)).counts
+    return count_word_pairs(matrix, words.astype(np.int32)).counts
 
 
 def npmi_coherence(codocuments: ArrayLike, n_groups: int) -> Floats:

@@ -25,7 +25,7 @@ from mcsquared.posterior.membership import unsettled_table
 from mcsquared.posterior.names import cluster_names, topic_names
 from mcsquared.posterior.prevalence import difference_table, prevalence_table
 from mcsquared.posterior.relevance import ContextRelevance
-from mcsquared.posterior.tables import CoDocuments, count_pairs
+from mcsquared.posterior.tables import CoDocuments, count_word_pairs
 from mcsquared.posterior.topics import RepresentativeTopics
 from mcsquared.posterior.weights import check_weights
 
@@ -237,7 +237,7 @@ class Posterior(RepresentativeTopics, ContextRelevance, ContextEffects, UpperLev
         ----------
         counts : csr_matrix (n_groups, n_words)
         """
-        self.codocument = count_pairs(counts, tables.top_words(self, N_TOP_WORDS))
+        self.codocument = count_word_pairs(counts, tables.top_words(self, N_TOP_WORDS))
 
     def attach_content(self, corpus: Corpus) -> None:
         """Summarise the content of each cluster's groups: topics, and words that most contain.

@@ -191,7 +191,7 @@ class CoDocuments(NamedTuple):
     counts: Int32s  # (n_topics, n_top, n_top); diagonal: groups with the word
 
 
-def count_pairs(counts: sparse.csr_matrix, words: Int32s) -> CoDocuments:
+def count_word_pairs(counts: sparse.csr_matrix, words: Int32s) -> CoDocuments:
     """Count the groups that contain both words of each pair of top words of a topic.
 
     ``counts`` are the word counts of the groups, ``words`` the top words: int32 (n_topics, n_top).

@@ -32,7 +32,7 @@ from mcsquared.kernels.cpu.predicted_values import ValueRows, ValueWeights, pred
 from mcsquared.prediction.likelihood import (
     TokenBatch,
     log_mixture,
-    product,
+    matrix_product,
     table_share,
     token_batches,
 )
@@ -77,7 +77,7 @@ def fold_in_groups(
     topics = np.empty((corpus.n_groups, log_shares.shape[1]))
     for groups, sampler in _samplers(corpus, parameters, log_prior):
         log_cluster[groups], counts = sampler.fold_in(parameters.key[0], iterations)
-        shared = product(np.exp(log_cluster[groups]), np.exp(log_shares))
+        shared = matrix_product(np.exp(log_cluster[groups]), np.exp(log_shares))
         if rest is not None:
             shared = weights[groups, None] * shared + rest[groups]
         # This form does not overflow for a huge λ.

@@ -26,7 +26,7 @@ from mcsquared.prediction.likelihood import (
     log_cluster_prior,
     log_context_given_cluster,
     log_group_given_cluster,
-    product,
+    matrix_product,
     safe_log,
     token_batches,
 )
@@ -51,7 +51,7 @@ FOLD_IN = ("auto", "gibbs")  # how the topics of new groups are found, for a fin
 _LAST_RESULT = "_last_cluster_probabilities"  # attribute of a posterior
 
 
-def fingerprint(corpus: Corpus) -> bytes:
+def prediction_digest(corpus: Corpus) -> bytes:
     """Return the SHA-256 of all that the predictions for an aligned corpus depend on."""
     content, levels = corpus.content, level_parts(corpus.levels)
     parts = [content.counts] if isinstance(content, Words) else [content.start, content.values]
@@ -105,7 +105,7 @@ def cluster_probabilities(
     """
     corpus = align(posterior, corpus)
     # The last result is kept: `predict`, `predict_proba` and `predict_new_proba` share it.
-    key = (fingerprint(corpus), int(posterior.seed), fold_in)
+    key = (prediction_digest(corpus), int(posterior.seed), fold_in)
     cached_key, *result = vars(posterior).get(_LAST_RESULT, (None,))
     if cached_key != key:
         result = _cluster_probabilities(posterior, corpus, fold_in)
@@ -129,7 +129,7 @@ def _cluster_probabilities(
         scale = np.maximum(log_scale, log_known)
         total *= np.exp(log_scale - scale)[:, None]
         share = share_of_consensus(posterior.cluster_of_group[draw.index], posterior.labels)
-        total += weight * np.exp(log_known - scale)[:, None] * product(known, share)
+        total += weight * np.exp(log_known - scale)[:, None] * matrix_product(known, share)
         log_scale = scale
     total /= total.sum(axis=1, keepdims=True)
     return total, new / len(posterior.parameters)

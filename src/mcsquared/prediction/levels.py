@@ -62,10 +62,12 @@ def type_weights(posterior: Posterior, draw: ParameterDraw, corpus: Corpus, numb
         parents = corpus.levels[names.index(parent_level)].parent_of_child
         prior = np.vstack([rows, root_weights(draw, number + 1)])[parents]
     with np.errstate(divide="ignore"):
-        return softmax(np.log(prior) + log_contexts(posterior, draw, corpus, number), axis=1)
+        return softmax(np.log(prior) + log_unit_densities(posterior, draw, corpus, number), axis=1)
 
 
-def log_contexts(posterior: Posterior, draw: ParameterDraw, corpus: Corpus, number: int) -> Floats:
+def log_unit_densities(
+    posterior: Posterior, draw: ParameterDraw, corpus: Corpus, number: int
+) -> Floats:
     """Return the log-density of the contexts of units given their type: (n_units, n_types + 1)."""
     from mcsquared.prediction.groups import align
     from mcsquared.prediction.likelihood import log_context_given_cluster

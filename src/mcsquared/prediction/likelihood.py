@@ -84,7 +84,7 @@ def log_mixture(log_likelihood: Floats, log_weights: Floats) -> Floats:
         rows = log_likelihood[block]
         top = rows.max(axis=1, keepdims=True)
         top = np.where(np.isfinite(top), top, 0.0)
-        total = product(np.exp(rows - top), weights)
+        total = matrix_product(np.exp(rows - top), weights)
         with np.errstate(divide="ignore"):
             result[block] = np.log(total) + top
         tiny = total < 1e-280
@@ -94,7 +94,7 @@ def log_mixture(log_likelihood: Floats, log_weights: Floats) -> Floats:
     return result
 
 
-def product(left: Floats, right: Floats) -> Floats:
+def matrix_product(left: Floats, right: Floats) -> Floats:
     """Return the product of two matrices.
 
     BLAS would start its threads for a few million terms already, and they are busy for some time

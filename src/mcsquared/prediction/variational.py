@@ -27,7 +27,7 @@ from mcsquared.corpus.content import blocks_of_rows, entries_of_rows
 from mcsquared.kernels.cpu.similar_topics import most_similar
 from mcsquared.kernels.cpu.topic_table import TopicTable, mix_rows, sum_groups, sum_rows
 from mcsquared.kernels.cpu.variational import fold_in_topics, follow_topics
-from mcsquared.prediction.likelihood import product, table_share, token_batches
+from mcsquared.prediction.likelihood import matrix_product, table_share, token_batches
 from mcsquared.prediction.parameters import TINY, ModelParameters
 
 N_PASSES = 3  # over the words of a group; in texts, more of them are less close to the sampler
@@ -77,7 +77,7 @@ class MeanLikelihoods:
         ``initial`` contains initial shares of topics, negative if unknown.
         """
         clusters = np.exp(log_softmax(log_cluster, axis=1))
-        base = parameters.lam * product(clusters, parameters.topic_shares)
+        base = parameters.lam * matrix_product(clusters, parameters.topic_shares)
         found, weights = np.empty(base.shape, np.float32), base.astype(np.float32)
         known = np.zeros(len(base), bool) if initial is None else (initial >= 0.0).any(axis=1)
         for is_known in (False, True):

@@ -46,7 +46,7 @@ def sweep_groups(task: GroupTask, words_in_topic: Int32s | None = None) -> Sums:
         sums |= effects.resample_groups(task) if has_effects else resample_varying_groups(task)
     else:
         sums = content.draw_clusters_and_topics(task)
-    return Sums(**sums, **sum_groups(task))
+    return Sums(**sums, **sum_by_cluster(task))
 
 
 def content_of(observations: Observations) -> ModuleType:
@@ -97,7 +97,7 @@ def tabulate_factorials(task: GroupTask) -> tuple[Float32s, Float32s]:
     return base, tabulated
 
 
-def sum_groups(task: GroupTask) -> dict[str, Any]:
+def sum_by_cluster(task: GroupTask) -> dict[str, Any]:
     """Count the groups of every cluster and sum their contexts; return fields of `Sums`."""
     observations, labels, globals_, threads = task
     clusters, n_slots = labels.cluster_of_group, globals_.slots[0]

@@ -26,7 +26,7 @@ from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.samplers.backends.local import LocalBackend
 from mcsquared.samplers.content import divisions
-from mcsquared.samplers.content.groups import resample_varying_groups, sum_groups
+from mcsquared.samplers.content.groups import resample_varying_groups, sum_by_cluster
 from mcsquared.samplers.init.assignments import blocked_state
 from mcsquared.samplers.steps.concentrations import resample_concentrations
 from mcsquared.samplers.steps.context_priors import resample_context_priors
@@ -98,7 +98,7 @@ def _draw_clusters(
     observations: Observations, labels: Labels, globals_: Globals, threads: ThreadPool
 ) -> tuple[Labels, Sums]:
     task = GroupTask(observations, labels, globals_, threads)
-    return labels, Sums(**resample_varying_groups(task), **sum_groups(task))
+    return labels, Sums(**resample_varying_groups(task), **sum_by_cluster(task))
 
 
 STEPS = (

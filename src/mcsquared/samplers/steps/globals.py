@@ -44,7 +44,7 @@ def begin_content(sweep: Sweep) -> Callable[[Weights, float], tuple[Any, Any]]:
     It takes the weights and λ, and returns ``content`` and ``scaled_shares`` of the `Globals`.
     """
     if not sweep.observations.n_words:
-        parameters = draw_parameters(sweep)
+        parameters = draw_topic_parameters(sweep)
         return lambda weights, lam: (parameters, None)
     words = sweep.state.counts.words_in_topic
     return begin_word_content(words, sweep.priors.beta, sweep.key, sweep.threads)
@@ -65,7 +65,7 @@ def begin_word_content(
     return finish
 
 
-def draw_parameters(sweep: Sweep) -> Floats | None:
+def draw_topic_parameters(sweep: Sweep) -> Floats | None:
     """Draw the parameters of every topic slot; None if they are integrated out."""
     if is_integrated(sweep.observations.python_content):
         return None

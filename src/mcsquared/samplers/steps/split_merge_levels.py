@@ -58,7 +58,7 @@ class RootWeights:
         inside, orphans, v = by_pair[:-1], by_pair[-1], state.levels[0].v
         first, second = self.weights[clusters].T
         total = np.where(is_split, first, first + second)
-        shapes = orphans + expected_tables(inside, 0.5 * v * total[:, None]).sum(axis=0)
+        shapes = orphans + mean_tables(inside, 0.5 * v * total[:, None]).sum(axis=0)
         drawn = self.rng.beta(shapes[:, 0], shapes[:, 1])
         share = np.clip(np.where(is_split, drawn, first / total), SMALLEST, 1.0 - 1e-16)
         self.first_shares = share
@@ -90,7 +90,7 @@ class RootWeights:
         level.draws_below = tables.sum(axis=0) + level.orphans
 
 
-def expected_tables(customers: Floats, concentration: Floats) -> Floats:
+def mean_tables(customers: Floats, concentration: Floats) -> Floats:
     """Return the mean of CRT(customers, concentration), elementwise; 0 without customers."""
     a = np.maximum(np.broadcast_to(concentration, customers.shape), SMALLEST)
     mean = a * (digamma(a + customers) - digamma(a))

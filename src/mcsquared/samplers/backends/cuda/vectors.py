@@ -19,7 +19,7 @@ from mcsquared.observations import Observations
 from mcsquared.samplers.backends.cuda.buffers import Buffers, DeviceContent, Shapes
 from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus, Shard
 from mcsquared.samplers.content.python_families import checked_naturals
-from mcsquared.samplers.steps.globals import draw_parameters
+from mcsquared.samplers.steps.globals import draw_topic_parameters
 from mcsquared.samplers.types import Globals, Key, Sweep
 from mcsquared.state import State
 
@@ -58,7 +58,7 @@ class DeviceVectors(DeviceContent):
 
     def draw(self, sweep: Sweep) -> None:
         """Draw the parameters of all topics on the host, and copy them to the GPU."""
-        self._load_parameters(draw_parameters(sweep))
+        self._load_parameters(draw_topic_parameters(sweep))
 
     def _load_parameters(self, parameters: Any) -> None:
         family = self.observations.content_family
