@@ -47,8 +47,8 @@ DEFAULT_TOP = 10
 QUANTILE_LEVELS = np.concatenate([[1e-4, 1e-3], np.linspace(0.005, 0.995, 199), [0.999, 0.9999]])
 MAX_GRID_POINTS = 4001
 MAX_POINTS = 100  # training values that represent a bin of an effect
-# In each draw, which has a chain of its own. Values change slowly given the topics: after ten and
-# ten the chains have not left their start, and intervals are too wide.
+# In each draw, which has a chain of its own. Values change slowly given the topics: the starts of
+# shorter chains differ, and the intervals of their mixture are wider.
 EFFECT_ITERATIONS = Iterations(n_burn_in=30, n_kept=30)
 
 
@@ -129,7 +129,8 @@ def value_probabilities(posterior: Posterior, corpus: Corpus, name: str) -> Floa
     The mean over draws, for a context that acts on topics; ``corpus`` must be aligned.
     """
     total: Floats = np.zeros((corpus.n_groups, posterior.priors.effects[name].n_values))
-    drawn = parameters_of_draws(posterior)
+    # ψ is integrated out, as in completion: a few draws of ψ would make intervals wider.
+    drawn = parameters_of_draws(posterior, with_content=False)
     for weight, (draw, parameters) in zip(posterior.parameter_weights, drawn, strict=True):
         if weight == 0.0:
             continue
@@ -330,12 +331,13 @@ def mixture_summary(
     cumulative = components.distribution.cdf(grid)  # (n_components, n_points)
     lower, upper = np.empty(len(weights)), np.empty(len(weights))
     for block in row_blocks(len(weights), len(grid)):
-        for j, curve in enumerate(weights[block] @ cumulative, start=block.start):
-            if components.discrete:
-                index = np.searchsorted(curve, INTERVAL)
-                lower[j], upper[j] = grid[np.minimum(index, len(grid) - 1)]
-            else:
-                lower[j], upper[j] = np.interp(INTERVAL, curve, grid)
+        curves = weights[block] @ cumulative
+        if components.discrete:
+            first, last = atoms_of_interval(np.diff(curves, axis=1, prepend=0.0))
+            lower[block], upper[block] = grid[first], grid[last]
+            continue
+        for j, curve in enumerate(curves, start=block.start):
+            lower[j], upper[j] = np.interp(INTERVAL, curve, grid)
     return mean + centre, sd, lower, upper
 
 

@@ -4,7 +4,8 @@
     p(z_j = k | ·)   ∝  π_k F(x_j | k) DM(n_j; λ b_j)
     p(x_j = s | ·)   ∝  F(s | z_j) DM(n_j; λ b_j)
 
-The result is the mean of the last line over the iterations.
+The result is the mean of the last line over the iterations. The first topics are drawn with the
+mean of the values' rows, so that they favour no value.
 """
 
 import math
@@ -36,11 +37,13 @@ START_VALUE, VALUE, PROPOSED_VALUE = range(
 class ValueRows(NamedTuple):
     """Topic weights of clusters and of the values to be predicted, float64 (n, n_slots).
 
-    And the same transposed, float32 (n_slots, n).
+    With the means of the values in each cluster, Σ_s F(s | k) τ_s, and the first two transposed,
+    float32 (n_slots, n).
     """
 
     clusters: np.ndarray
     values: np.ndarray
+    means: np.ndarray
     clusters_by_topic: np.ndarray
     values_by_topic: np.ndarray
 
@@ -54,10 +57,10 @@ class ValueWeights(NamedTuple):
 
 
 @njit(cache=True, error_model="numpy")
-def set_base(state, j, k, x, rows, weights, bases):
-    """Set the base measure of group ``j`` in cluster ``k`` with value ``x``."""
+def set_base(state, j, cluster, value, weights, bases):
+    """Set the base measure of group ``j`` with rows of a cluster and of a value as sources."""
     for m in range(state.weights.size):
-        base = weights.cluster[j] * rows.clusters[k, m] + weights.value[j] * rows.values[x, m]
+        base = weights.cluster[j] * cluster[m] + weights.value[j] * value[m]
         base += weights.rest[j, m]
         bases.base[0, m] = base
         bases.log_base[0, m] = math.log(base) if base > 0.0 else -math.inf
@@ -73,6 +76,16 @@ def score_row(state, lam, weight, by_topic, other_weight, other_row, rest, score
         if n > 0:
             fixed = float32(other_weight * other_row[m] + rest[m])
             add_log_rising(n, float32(weight), by_topic[m], fixed, lam, scores)
+
+
+@njit(cache=True, error_model="numpy")
+def score_values(state, lam, j, k, rows, weights, log_values, of_values, in_value):
+    """Write log p(x_j = s, topics of the tokens | z_j = k) of all values to ``in_value``."""
+    cluster = (weights.cluster[j], rows.clusters[k])
+    by_topic, rest = rows.values_by_topic, weights.rest[j]
+    score_row(state, lam, weights.value[j], by_topic, *cluster, rest, of_values)
+    for s in range(in_value.size):
+        in_value[s] = log_values[k, s] + of_values[s]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -110,11 +123,14 @@ def predict_values(
         log_value[j] = -math.inf
         u = uniform(seed, group_key, 0, START, 0, 0)
         k = draw_cluster(log_proposal[j], scratch[:n_clusters], u)
-        u = uniform(seed, group_key, 0, START_VALUE, 0, 0)
-        x = draw_cluster(log_values[k], scratch[:n_values], u)
-        set_base(state, j, k, x, rows, weights, bases)
+        # Topics of a random value would favour it for many iterations.
+        set_base(state, j, rows.clusters[k], rows.means[k], weights, bases)
         key = (seed, group_key, 0)
         fill_sequentially(state, 0, bases, tokens, tokens_of_group, True, uniforms, key)
+        score_values(state, lam, j, k, rows, weights, log_values, of_values, in_value)
+        u = uniform(seed, group_key, 0, START_VALUE, 0, 0)
+        x = draw_cluster(in_value, scratch[:n_values], u)
+        set_base(state, j, rows.clusters[k], rows.values[x], weights, bases)
         for iteration in range(1, n_burn_in + n_kept + 1):
             key = (seed, group_key, iteration)
             if joint_moves[j]:
@@ -122,7 +138,7 @@ def predict_values(
                 k_new = draw_cluster(log_proposal[j], scratch[:n_clusters], u)
                 u = uniform(seed, group_key, iteration, PROPOSED_VALUE, 0, 0)
                 x_new = draw_cluster(log_values[k_new], scratch[:n_values], u)
-                set_base(spare, j, k_new, x_new, rows, weights, others)
+                set_base(spare, j, rows.clusters[k_new], rows.values[x_new], weights, others)
                 gain = log_prior[j, k_new] - log_proposal[j, k_new]
                 gain -= log_prior[j, k] - log_proposal[j, k]
                 gain += fill_sequentially(
@@ -135,7 +151,7 @@ def predict_values(
                     k, x = k_new, x_new
                     state.topic[: tokens_of_group.size] = spare.topic[: tokens_of_group.size]
                     state.counts[:] = spare.counts
-                    set_base(state, j, k, x, rows, weights, bases)
+                    set_base(state, j, rows.clusters[k], rows.values[x], weights, bases)
             resample_topics(state, 0, bases, tokens, tokens_of_group, uniforms, key, no_counts)
             value = (weights.value[j], rows.values[x])
             w = weights.cluster[j]
@@ -144,15 +160,11 @@ def predict_values(
                 in_cluster[other] = log_prior[j, other] + log_values[other, x] + of_clusters[other]
             u = uniform(seed, group_key, iteration, CLUSTER, 0, 0)
             k = draw_cluster(in_cluster, scratch[:n_clusters], u)
-            cluster = (weights.cluster[j], rows.clusters[k])
-            w = weights.value[j]
-            score_row(state, lam, w, rows.values_by_topic, *cluster, rest, of_values)
-            for other in range(n_values):
-                in_value[other] = log_values[k, other] + of_values[other]
+            score_values(state, lam, j, k, rows, weights, log_values, of_values, in_value)
             if iteration > n_burn_in:
                 add_probabilities(in_value, log_value[j])
             x = draw_cluster(
                 in_value, scratch[:n_values], uniform(seed, group_key, iteration, VALUE, 0, 0)
             )
-            set_base(state, j, k, x, rows, weights, bases)
+            set_base(state, j, rows.clusters[k], rows.values[x], weights, bases)
         log_value[j] -= math.log(n_kept)
