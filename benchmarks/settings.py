@@ -48,7 +48,10 @@ class Settings:
     seeds : int
         Fits of each data set whose clusters are compared with each other.
     predicted_sweeps : int
-        Sweeps of the fits whose predictions of contexts are scored.
+        Sweeps of the fits whose predictions of contexts are compared with other methods.
+    whole_sweeps, whole_topics, whole_seeds, whole_groups : int
+        The fits of whole data sets whose predictions of contexts are scored: sweeps, upper bound of
+        the topics, splits, and the largest number of held-out groups.
     relevance_sweeps, relevance_seeds : int
         Fits with contexts that are unrelated to the clusters.
     unrelated_seeds, unrelated_chains, unrelated_sweeps : int
@@ -113,6 +116,10 @@ class Settings:
     scene_seeds: int = 5
     seeds: int = 5
     predicted_sweeps: int = 120
+    whole_sweeps: int = 100
+    whole_topics: int = 150
+    whole_seeds: int = 2
+    whole_groups: int = 400
     relevance_sweeps: int = 100
     relevance_seeds: int = 3
     unrelated_seeds: int = 3
@@ -182,6 +189,10 @@ class Settings:
             scene_seeds=1,
             seeds=2,
             predicted_sweeps=8,
+            whole_sweeps=8,
+            whole_topics=40,
+            whole_seeds=1,
+            whole_groups=20,
             relevance_sweeps=4,
             relevance_seeds=1,
             unrelated_seeds=2,

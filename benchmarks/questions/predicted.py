@@ -1,230 +1,157 @@
-"""Contexts of held-out groups, predicted by mcsquared and by other models."""
+"""Contexts of held-out groups of whole data sets, predicted with and without effects."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from statistics import mean
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from benchmarks import regressions
 from benchmarks.corpora import data_folder
+from benchmarks.questions.predicted_methods import N_FIRST, TASKS, Task, score
 from benchmarks.settings import Settings
-from benchmarks.tables import Cell, Result, Unavailable
+from benchmarks.tables import Cell, Result, Target, Unavailable
 
 if TYPE_CHECKING:
+    from mcsquared import MC2
     from mcsquared.corpus import Corpus
 
-EFFECTS, CLUES = "mcsquared, effects", "mcsquared, clusters only"
-UNITS = "mcsquared, as a level above groups"
-N_TOPICS = 100  # of LDA and DMR, and the upper bound for mcsquared
-N_FIRST = 5
-LEVEL = "90% interval"
-
-COLUMNS = (
-    "context",
-    "method",
-    "first",
-    f"among {N_FIRST}",
-    "median error",
-    "near",
-    LEVEL,
-    "held out",
-    "CPU-s",
-)
+HELD_OUT = 0.1  # the split of `mc2 reproduce topic-over-time`
+CLUES, EFFECTS = "clues", "effects"
+SETS = {"UN speeches": TASKS[:2], "NIPS": TASKS[2:3]}
+MIN_FIRST = {"UN speeches": 0.4, "NIPS": 0.15}
+MIN_AMONG = {"UN speeches": 0.75}
+MIN_NEAR, COVERAGE, MAX_RATIO = 0.75, (0.85, 0.95), 1.003
 
 
-@dataclass(frozen=True)
-class Task:
-    """A context to be predicted from the content and the other contexts of a corpus.
+class Scored(NamedTuple):
+    """Figures of one fit; those of numbers are None if the data set has no number to predict."""
 
-    ``near`` is the error below which a number counts as near; ``names_units`` says whether the
-    values are also predicted as units of a level above groups.
-    """
-
-    title: str
-    file: str
-    context: str
-    load: Callable[[], Corpus]
-    n_training: int
-    n_held_out: int
-    near: float | None = None
-    names_units: bool = False
-
-
-def load_speeches() -> Corpus:
-    from mcsquared import datasets
-
-    return datasets.load_un(data_folder("ungdc.npz")).corpus
-
-
-def load_papers() -> Corpus:
-    from mcsquared import datasets
-
-    papers = datasets.load_nips(data_folder("nips12.npz")).corpus
-    return papers.with_contexts({name: papers.contexts[name] for name in ("year", "authors")})
-
-
-def load_newswires() -> Corpus:
-    from mcsquared import datasets
-
-    return datasets.load_reuters(data_folder("reuters21578.npz")).corpus
-
-
-def load_posts() -> Corpus:
-    from mcsquared import datasets
-
-    posts = datasets.load_poliblog(data_folder("poliblog5k.npz"))
-    return posts.corpus.with_contexts({**posts.corpus.contexts, "blog": posts.labels["blog"]})
-
-
-def load_achievement() -> Corpus:
-    """Return the intake scores of the pupils of each school; the mean exam score is a context."""
-    from mcsquared import datasets
-    from mcsquared.corpus import Corpus
-
-    schools = datasets.load_schools(data_folder("mlmRev_Exam.csv")).corpus
-    start, scores = schools.content.start, schools.content.values
-    pupils = np.split(scores, start[1:-1])
-    achievement = np.array([school[:, 0].mean() for school in pupils])
-    contexts = {"gender": schools.contexts["gender"], "achievement": achievement}
-    return Corpus([school[:, 1:] for school in pupils], contexts)
-
-
-TASKS = (
-    Task("country of UN speeches", "ungdc.npz", "country", load_speeches, 2_000, 400, None, True),
-    Task("year of UN speeches", "ungdc.npz", "year", load_speeches, 2_000, 400, near=5.0),
-    Task("an author of NIPS papers", "nips12.npz", "authors", load_papers, 1_566, 174),
-    Task("a place of Reuters newswires", "reuters21578.npz", "places", load_newswires, 4_000, 500),
-    Task("blog of political posts", "poliblog5k.npz", "blog", load_posts, 4_000, 500),
-    Task("achievement of schools", "mlmRev_Exam.csv", "achievement", load_achievement, 40, 25, 0.2),
-)
+    first: Cell
+    among: Cell
+    near: Cell
+    median_error: Cell
+    inside: Cell
+    width: Cell
+    perplexity: float
+    perplexity_given: float
+    n_groups: int
+    seconds: float
 
 
 def run(settings: Settings) -> Result:
-    rows: list[tuple[Cell, ...]] = []
-    tasks = [task for task in TASKS if not settings.simulated and data_folder(task.file)]
-    if not tasks:
+    sets = {
+        name: tasks
+        for name, tasks in SETS.items()
+        if not settings.simulated and data_folder(tasks[0].file)
+    }
+    if not sets:
         raise Unavailable("none of the data sets was found")
-    for task in tasks:
-        train, test = halves(task, settings)
-        for method, predict in methods(task, settings):
-            began = time.process_time()
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of bounds that bind, and of short fits
-                found = predict(train, test, task.context)
-            seconds = time.process_time() - began
-            rows.append((task.title, method, *score(found, train, test, task), seconds))
+    rows: list[tuple[Cell, ...]] = []
+    targets: list[Target] = []
+    for name, tasks in sets.items():
+        found: dict[str, list[Scored]] = {CLUES: [], EFFECTS: []}
+        for seed in range(settings.whole_seeds):
+            for kind in found:
+                found[kind].append(fit_and_score(tasks, kind, seed, settings))
+                rows.append((name, kind, seed, *found[kind][-1]))
+        targets += targets_of(name, found)
+    columns = ("data set", "contexts", "seed", "first", f"among {N_FIRST}", "near", "median error")
+    columns += ("90% interval", "width", "perplexity", "contexts given", "held out", "CPU-s")
     return Result(
-        "Contexts of held-out groups, predicted from their content and the other contexts",
-        COLUMNS,
+        "Contexts of held-out groups of whole data sets",
+        columns,
         rows,
-        notes=notes(settings),
+        targets=targets,
+        notes=[
+            f"{HELD_OUT:.0%} of the groups are held out at random; evenly spaced ones of them, at "
+            f"most {settings.whole_groups}, are predicted. {settings.whole_sweeps} sweeps, half "
+            f"of them burn-in, one chain, at most {settings.whole_topics} topics. UN speeches: "
+            "country (given text and year) and year (given text and country); NIPS: authors "
+            "(given text and year). 'first' and 'among' are shares of the held-out groups one of "
+            f"whose values is the first or among the first {N_FIRST} predictions; groups none of "
+            "whose values occurs in training are left out. 'near': the predicted year is within 5 "
+            "years. '90% interval': share of the groups whose year it contains, with its mean "
+            "width in years.",
+            "Perplexity of the completion of these groups, contexts not used and contexts given. "
+            "The last column is the CPU time of the fit, on one thread.",
+        ],
     )
 
 
-def notes(settings: Settings) -> list[str]:
-    sizes = ", ".join(f"{task.title} {task.n_training:,}" for task in TASKS)
-    return [
-        f"Random groups for training ({sizes}) and others held out, one seed. 'first' and 'among "
-        f"{N_FIRST}' are shares of the held-out groups one of whose values is the first or among "
-        f"the first {N_FIRST} predictions; groups none of whose values occurs in training are left "
-        "out. 'near': the year within 5 years, the mean exam score of a school within 0.2. The "
-        "last column is the CPU time of training and prediction, on one thread.",
-        f"mcsquared: {settings.predicted_sweeps} sweeps, half of them burn-in, at most {N_TOPICS} "
-        "topics; all contexts are effects, or none. As a level, countries of one type differ in "
-        "their numbers of speeches only. "
-        f"LDA and DMR (tomotopy): {N_TOPICS} topics, as many sweeps. With DMR the topics of a "
-        "group are inferred without the context, whose values are then compared by the "
-        "probability of these topics. Regressions: logistic for categories, a row for every value "
-        "of a bag, ridge for numbers; features of the other contexts are included. TF-IDF is "
-        f"reduced to {regressions.N_COMPONENTS} components if there would be more than "
-        f"{regressions.MAX_COEFFICIENTS // 10**6} million coefficients. 'frequency' always "
-        "predicts the most frequent values, or the mean.",
-        "Schools: the content is the intake score of every pupil, the gender of the school is "
-        "given. Summaries are the mean and the standard deviation of the content.",
+def targets_of(name: str, found: dict[str, list[Scored]]) -> list[Target]:
+    """Return the figures of one data set that have a bound, means over seeds."""
+    effects, pairs = found[EFFECTS], zip(found[EFFECTS], found[CLUES], strict=True)
+
+    def average(field: str) -> float:
+        return mean(getattr(one, field) for one in effects)
+
+    ratio = mean(effect.perplexity / clue.perplexity for effect, clue in pairs)
+    targets = [
+        Target(f"{name}, first prediction right", average("first"), MIN_FIRST[name], True, ""),
+        Target(f"{name}, perplexity, effects / clues", ratio, MAX_RATIO, False, "×"),
     ]
+    if name in MIN_AMONG:
+        what = f"{name}, right value among {N_FIRST}"
+        targets.insert(1, Target(what, average("among"), MIN_AMONG[name], True, ""))
+    if effects[0].near is not None:
+        inside, what = average("inside"), f"{name}, 90% intervals of the year contain it"
+        near = f"{name}, year within 5 years"
+        targets.append(Target(near, average("near"), MIN_NEAR, True, ""))
+        targets += [Target(what, inside, at, at < 0.9, "") for at in COVERAGE]
+    return targets
 
 
-def halves(task: Task, settings: Settings) -> tuple[Corpus, Corpus]:
-    """Return training and held-out groups of a task."""
-    corpus = task.load()
-    order = np.random.default_rng(settings.seed).permutation(corpus.n_groups)
-    share = settings.scale if task.n_training > 100 else 1.0
-    n_training, n_held_out = (max(round(share * n), 20) for n in (task.n_training, task.n_held_out))
-    chosen = order[: n_training + n_held_out]
-    return corpus[np.sort(chosen[:n_training])], corpus[np.sort(chosen[n_training:])]
+def fit_and_score(tasks: tuple[Task, ...], kind: str, seed: int, settings: Settings) -> Scored:
+    """Fit the training groups of one split and score the predictions for held-out ones."""
+    corpus = tasks[0].load()
+    if settings.scale < 1.0:
+        corpus = corpus.split(settings.scale, random_state=0)[1]
+    train, test = corpus.split(HELD_OUT, random_state=seed)
+    spaced = np.linspace(0, test.n_groups - 1, min(test.n_groups, settings.whole_groups))
+    test, began = test[spaced.astype(int)], time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of bounds that bind, and of short fits
+        model = fit(train, kind, seed, settings)
+        seconds = time.process_time() - began
+        who, when = score_tasks(model, train, test, tasks)
+        perplexity = model.perplexity(test)
+        given = model.perplexity(test, given_contexts=True)
+    return Scored(*who, *when, perplexity, given, test.n_groups, seconds)
 
 
-def methods(task: Task, settings: Settings) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Yield the methods by name; each returns ranked values, or means and bounds of numbers."""
-    from mcsquared.corpus import Words
-
-    yield EFFECTS, lambda *given: predict_mc2(*given, settings, True)
-    yield CLUES, lambda *given: predict_mc2(*given, settings, False)
-    if task.names_units:
-        yield UNITS, lambda *given: predict_unit(*given, settings)
-    if isinstance(task.load().content, Words):
-        yield "DMR", lambda *given: regressions.predict_dmr(*given, N_TOPICS, settings)
-        yield "regression on TF-IDF", lambda *given: regressions.on_words(*given)
-        yield (
-            "regression on LDA topics",
-            lambda *given: regressions.on_topics(*given, N_TOPICS, settings),
-        )
-    else:
-        yield "regression on summaries", lambda *given: regressions.on_summaries(*given)
-    yield "frequency", lambda *given: regressions.by_frequency(*given)
-
-
-def predict_mc2(
-    train: Corpus, test: Corpus, context: str, settings: Settings, with_effects: bool
-) -> Any:
-    """Return the predictions of mcsquared; with effects of all contexts, or of none."""
+def fit(train: Corpus, kind: str, seed: int, settings: Settings) -> MC2:
+    """Fit one chain."""
     from mcsquared import MC2
 
-    n_sweeps = settings.predicted_sweeps
-    model = MC2(
-        effects=list(train.contexts) if with_effects else [],
-        n_sweeps=n_sweeps,
-        burn_in=n_sweeps // 2,
-        max_topics=N_TOPICS,
+    return MC2(
+        effects=list(train.contexts) if kind == EFFECTS else [],
+        n_sweeps=settings.whole_sweeps,
+        burn_in=settings.whole_sweeps // 2,
+        max_topics=settings.whole_topics,
+        n_chains=1,
         n_jobs=1,
-        random_state=settings.seed,
+        random_state=seed,
         progress=False,
     ).fit(train)
-    if test.contexts[context].kind == "number":
-        frame = model.predict_context(test, context)
-        return frame[["mean", "lower", "upper"]].to_numpy(float)
-    frame = model.predict_context(test, context, top=N_FIRST)
-    return frame["value"].to_numpy().reshape(test.n_groups, -1)
 
 
-def predict_unit(train: Corpus, test: Corpus, context: str, settings: Settings) -> Any:
-    """Return the predictions of mcsquared if the values are units of a level above groups."""
-    return predict_mc2(train.with_levels(context), test, context, settings, False)
-
-
-def score(found: Any, train: Corpus, test: Corpus, task: Task) -> tuple[Cell, ...]:
-    """Return the figures of one method: the columns between its name and its time."""
-    column = test.contexts[task.context]
-    if column.kind == "number":
-        truth = column.values
-        error = np.abs(found[:, 0] - truth)
-        inside = None
-        if found.shape[1] > 1:
-            inside = float(((found[:, 1] <= truth) & (truth <= found[:, 2])).mean())
-        near = float((error <= task.near).mean())
-        return None, None, float(np.median(error)), near, inside, len(truth)
-    known = {value for values in regressions.values_of(train, task.context) for value in values}
-    truth = regressions.values_of(test, task.context)
-    ranks = [
-        next((rank for rank, value in enumerate(found[j]) if value in values), N_FIRST)
-        for j, values in enumerate(truth)
-        if known.intersection(values)
-    ]
-    first = float(np.mean([rank < 1 for rank in ranks]))
-    among = float(np.mean([rank < N_FIRST for rank in ranks]))
-    return first, among, None, None, None, len(ranks)
+def score_tasks(
+    model: MC2, train: Corpus, test: Corpus, tasks: tuple[Task, ...]
+) -> tuple[list[Cell], list[Cell]]:
+    """Return the figures of the category or bag, and those of the number."""
+    who: list[Cell] = [None] * 2
+    when: list[Cell] = [None] * 4
+    for task in tasks:
+        if test.contexts[task.context].kind == "number":
+            found = model.predict_context(test, task.context)[["mean", "lower", "upper"]]
+            bounds = found.to_numpy(float)
+            _, _, error, near, inside, _ = score(bounds, train, test, task)
+            when = [near, error, inside, float((bounds[:, 2] - bounds[:, 1]).mean())]
+        else:
+            frame = model.predict_context(test, task.context, top=N_FIRST)
+            ranked = frame["value"].to_numpy().reshape(test.n_groups, -1)
+            who = list(score(ranked, train, test, task)[:2])
+    return who, when

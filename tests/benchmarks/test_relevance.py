@@ -61,16 +61,18 @@ def test_differences_of_the_consensus_have_standard_errors(monkeypatch: pytest.M
 
     def fit(name: str, case: str, seed: int, settings: Settings) -> Fitted:
         score = agreement[case][seed]
-        return Fitted(score, 5 + (case == JUNK), {}, (score - 0.1, score - 0.2))
+        found = {"identifier": 0.01, "random": 0.02 * seed}
+        return Fitted(score, 5 + (case == JUNK), found, (score - 0.1, score - 0.2))
 
     monkeypatch.setattr(relevance, "data_folder", lambda file: "labelme" in file)
     monkeypatch.setattr(relevance, "fit_chains", fit)
     monkeypatch.setattr(relevance, "run_parallel", lambda work, calls: [work(*c) for c in calls])
     result = relevance.run_unrelated(replace(Settings(), unrelated_seeds=3))
-    without, junk, difference = (row[2:] for row in result.rows)
+    assert [row[7:] for row in result.rows] == [(None, None), (0.01, 0.02), (None, None)]
+    without, junk, difference = (row[2:7] for row in result.rows)
     assert without == pytest.approx((0.65, 0.05 / 3**0.5, 0.5, (0.005 / 6) ** 0.5, 5))
     assert difference[0] == pytest.approx(0.02)
     assert difference[1] == pytest.approx(np.std([0.02, -0.01, 0.05], ddof=1) / 3**0.5)
     assert difference[2:] == pytest.approx((0.02, np.hypot(without[3], junk[3]), 1))
-    assert [target.met for target in result.targets] == [False]
+    assert [target.met for target in result.targets] == [False, True, True]
     assert result.notes[-1] == "reuters21578 was left out."
