@@ -128,7 +128,7 @@ def predict_values_of_groups(
     effect_shares = _exp(_pad(effects.log_shares))
     values = np.ascontiguousarray(effect_shares[effects.rows_of(effects.predicted)])
     as_float32 = [np.ascontiguousarray(rows.T, np.float32) for rows in (clusters, values)]
-    means = product(np.exp(log_values), values)
+    means = matrix_product(np.exp(log_values), values)
     rows = ValueRows(clusters, values, means, *as_float32)
     result = np.empty((corpus.n_groups, len(values)))
     scale = parameters.lam * scale
