@@ -1,6 +1,9 @@
 """Hierarchies, prevalence of topics by context, and names that users give."""
 
+from unittest.mock import patch
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import mcsquared as mc2
@@ -60,6 +63,26 @@ def test_prevalence_and_differences_find_the_topics_of_a_place(posterior):
     np.testing.assert_allclose(found["difference"].sum(), 0.0, atol=1e-6)
     with pytest.raises(InputError, match="first must be a value of the context"):
         posterior.prevalence_difference("place", "nowhere", "place1")
+
+
+def test_a_draw_without_a_topic_does_not_lower_its_share():
+    posterior, _, _ = make_posterior(lam=5.0)
+    before = posterior.prevalence("place")
+    topics = [alignment.copy() for alignment in posterior.counterparts]
+    for number, alignment in enumerate(topics):
+        if number != posterior.representative:
+            alignment[alignment == 0] = -1
+    with patch.object(type(posterior), "counterparts", topics):
+        after = posterior.prevalence("place")
+    first = before["topic"] == 0
+    np.testing.assert_allclose(after["share"][~first], before["share"][~first])
+    assert after["share"][first].max() > 0.9 * before["share"][first].max()
+
+
+def test_shares_of_many_values_are_computed_in_blocks(posterior):
+    whole = posterior.prevalence("tags")
+    with patch("mcsquared.posterior.prevalence.BLOCK_SIZE", 1):
+        pd.testing.assert_frame_equal(posterior.prevalence("tags"), whole)
 
 
 def test_given_names_replace_those_of_the_data_and_are_saved(tmp_path):

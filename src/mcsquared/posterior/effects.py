@@ -73,20 +73,30 @@ def effects_of(posterior: Posterior, name: str) -> EffectSummary:
     for first in range(0, n_values, block):
         rows = slice(first, min(first + block, n_values))
         samples = np.concatenate(list(_samples(posterior, name, rows, rng)))
-        samples.sort(axis=0)  # NaN, of topics without a counterpart in a draw, come last
-        n_samples = len(samples) - np.isnan(samples[:, 0]).sum(axis=0)
-        last, topics = np.maximum(n_samples - 1, 0), np.arange(n_topics)
-        result[0, rows] = np.nansum(samples, axis=0) / np.maximum(n_samples, 1)
-        for part, probability in enumerate(INTERVAL, start=1):
-            index = np.round(probability * last).astype(np.int64)
-            result[part, rows] = np.nan_to_num(samples[index, :, topics].T)
+        result[:, rows] = summarise(samples, INTERVAL)
     return EffectSummary(effects[name].labels(posterior.contexts[name]), *result)
+
+
+def summarise(samples: Floats, interval: tuple[float, float]) -> Floats:
+    """Return mean, lower and upper bound, (3, n_values, n_topics); the samples are sorted in place.
+
+    ``samples`` are (n_samples, n_values, n_topics), NaN for topics without a counterpart in a draw.
+    """
+    samples.sort(axis=0)  # NaN last
+    n_samples = len(samples) - np.isnan(samples[:, 0]).sum(axis=0)
+    last, topics = np.maximum(n_samples - 1, 0), np.arange(samples.shape[2])
+    result = np.empty((3, *samples.shape[1:]))
+    result[0] = np.nansum(samples, axis=0) / np.maximum(n_samples, 1)
+    for part, probability in enumerate(interval, start=1):
+        index = np.round(probability * last).astype(np.int64)
+        result[part] = np.nan_to_num(samples[index, :, topics].T)
+    return result
 
 
 def _samples(posterior: Posterior, name: str, rows: slice, rng: Rng) -> Iterator[Floats]:
     """Yield samples of the effects of some values: (n_samples, n_values, n_topics)."""
     n_topics, weights = posterior.n_shown_topics, posterior.parameter_weights
-    drawn = zip(posterior.parameters, posterior.topic_alignment, strict=True)
+    drawn = zip(posterior.parameters, posterior.counterparts, strict=True)
     for weight, (draw, topic) in zip(weights, drawn, strict=True):
         n_samples = round(N_SAMPLES * weight / weights.sum())
         if weight == 0.0 or n_samples == 0:

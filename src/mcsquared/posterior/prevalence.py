@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from mcsquared.arrays import Floats, Int64s
 from mcsquared.errors import InputError
 from mcsquared.posterior.contexts import context_of
+from mcsquared.posterior.effects import BLOCK_SIZE, summarise
 from mcsquared.posterior.names import topic_names
-from mcsquared.posterior.tables import aligned_shares
 
 if TYPE_CHECKING:
     from mcsquared.posterior.posterior import Posterior
@@ -28,6 +29,11 @@ class _ValueGroups(NamedTuple):
     values: list[Any]
     groups: sparse.csr_matrix  # 1 for each group with the value, (n_values, n_groups)
 
+    def take(self, rows: ArrayLike) -> _ValueGroups:
+        """Return some of the values."""
+        rows = np.asarray(rows)
+        return _ValueGroups([self.values[i] for i in rows], self.groups[rows])
+
 
 class Prevalence(NamedTuple):
     """Topic shares by value of a context with 95% intervals, each (n_values, n_topics)."""
@@ -39,13 +45,22 @@ class Prevalence(NamedTuple):
     high: Floats
 
 
-def prevalence_of(posterior: Posterior, name: str) -> Prevalence:
-    """Return the shares of the topics shown in tables."""
+def prevalence_of(posterior: Posterior, name: str, n_values: int | None = None) -> Prevalence:
+    """Return the shares of the topics shown in tables, by the ``n_values`` most frequent values."""
     by_value = _groups_by_value(posterior, name)
-    samples = _samples(posterior, by_value)
-    counts = np.asarray(by_value.groups.sum(axis=1)).ravel().astype(np.int64)
-    low, high = np.quantile(samples, _INTERVAL, axis=0)
-    return Prevalence(by_value.values, counts, samples.mean(axis=0), low, high)
+    n_groups = np.asarray(by_value.groups.sum(axis=1)).ravel().astype(np.int64)
+    if n_values is not None:
+        rows = np.argsort(-n_groups, kind="stable")[:n_values]
+        by_value = by_value.take(rows)
+        n_groups = n_groups[rows]
+    n_topics = posterior.n_shown_topics
+    result = np.zeros((3, len(n_groups), n_topics))
+    n_samples = _N_REPLICATES * len(posterior.parameters)
+    block = max(BLOCK_SIZE // max(n_samples * n_topics, 1), 1)
+    for first in range(0, len(n_groups), block):
+        rows = np.arange(first, min(first + block, len(n_groups)))
+        result[:, rows] = summarise(_samples(posterior, by_value.take(rows)), _INTERVAL)
+    return Prevalence(by_value.values, n_groups, *result)
 
 
 def prevalence_table(posterior: Posterior, name: str) -> pd.DataFrame:
@@ -70,15 +85,14 @@ def difference_table(posterior: Posterior, name: str, first: Any, second: Any) -
     """Return one row per topic; see `Posterior.prevalence_difference`."""
     by_value = _groups_by_value(posterior, name)
     rows = _position(by_value, "first", first), _position(by_value, "second", second)
-    samples = _samples(posterior, by_value)
-    difference = samples[:, rows[0]] - samples[:, rows[1]]
-    low, high = np.quantile(difference, _INTERVAL, axis=0)
+    samples = _samples(posterior, by_value.take(rows))
+    difference, low, high = summarise(samples[:, :1] - samples[:, 1:], _INTERVAL)[:, 0]
     n_topics = posterior.n_shown_topics
     return pd.DataFrame(
         {
             "topic": np.arange(n_topics),
             "name": topic_names(posterior)[:n_topics],
-            "difference": difference.mean(axis=0),
+            "difference": difference,
             "low": low,
             "high": high,
         }
@@ -103,14 +117,18 @@ def _samples(posterior: Posterior, by_value: _ValueGroups) -> Floats:
     """Return samples of the topic shares of each value: (n_samples, n_values, n_topics).
 
     In each draw with parameters, a group has the topic shares of its cluster. Groups are weighted
-    at random (Bayesian bootstrap), so the samples vary with the groups observed as well.
+    at random (Bayesian bootstrap), so the samples vary with the groups observed as well; the
+    weights are the same in every call. Topics without a counterpart in a draw are NaN.
     """
     rng = np.random.default_rng(posterior.seed)
     n_topics = posterior.n_shown_topics
     samples, n_draws = [], len(posterior.parameters)
-    for draw_weight, draw, shares in aligned_shares(posterior):
-        shares = shares[:, :n_topics]
-        n_clusters = len(shares)
+    draws = (posterior.parameter_weights, posterior.parameters, posterior.counterparts)
+    for draw_weight, draw, topic in zip(*draws, strict=True):
+        of_draw = draw.topic_given_cluster()
+        n_clusters = len(of_draw)
+        shares, shown = np.full((n_clusters, n_topics), np.nan), (topic >= 0) & (topic < n_topics)
+        shares[:, topic[shown]] = of_draw[:, shown]
         cluster = posterior.cluster_of_group[draw.index]
         for _ in range(round(_N_REPLICATES * draw_weight) if n_draws > 1 else _N_REPLICATES):
             group_weights = rng.standard_exponential(posterior.n_groups)

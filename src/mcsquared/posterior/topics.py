@@ -16,6 +16,7 @@ from mcsquared.posterior.draws import ParameterDraw, match_topics
 from mcsquared.posterior.partition import ConsensusPartition
 
 _MIN_TOKEN_SHARE, _MIN_TOKENS = 1e-4, 5.0  # of a topic in tables
+_MIN_SIMILARITY = 0.5  # of a topic to its counterpart in another draw, see `match_topics`
 
 
 class RepresentativeTopics(ConsensusPartition):
@@ -91,6 +92,14 @@ class RepresentativeTopics(ConsensusPartition):
     def topic_alignment(self) -> list[Int64s]:
         """For each draw of `parameters`, the topic matched to each of its topics, or -1."""
         return [topic for topic, _ in self._matches]
+
+    @property
+    def counterparts(self) -> list[Int64s]:
+        """Like `topic_alignment`, but -1 also for topics that hardly resemble their match."""
+        return [
+            np.where(similarity >= _MIN_SIMILARITY, topic, -1)
+            for topic, similarity in self._matches
+        ]
 
     @property
     def topic_stability(self) -> Floats:

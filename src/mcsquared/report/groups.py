@@ -18,7 +18,6 @@ from mcsquared.model.priors import vector_observations
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.content import vector_likelihood
 from mcsquared.posterior.membership import LikelyClusters
-from mcsquared.posterior.tables import topic_given_group
 from mcsquared.prediction.groups import align
 from mcsquared.prediction.parameters import word_table
 from mcsquared.prediction.variational import full_table, n_passes
@@ -111,18 +110,19 @@ def _packed_points(points: Floats) -> dict[str, Any]:
 def group_topic_shares(posterior: Posterior, corpus: Corpus | None = None) -> Float32s:
     """Return the topic shares of the training groups: float32 (n_groups, n_topics).
 
-    Without a corpus, they are those of the groups' clusters, averaged over draws. `MC2.transform`
-    treats groups as new and sums over the clusters they may belong to, which takes minutes for
-    large corpora; the clusters of the training groups are known.
+    They are those of the representative draw, as all other tables of topics; without a corpus,
+    those of the groups' clusters. `MC2.transform` treats groups as new and sums over the clusters
+    they may belong to, which takes minutes for large corpora; here the clusters are known.
 
     Topics are found by the kernel of `prediction.variational`, with the prior weights λ τ_k of the
     group's cluster k. If λ is infinite, the shares are the means of p(l_i = m | τ_k, w_i). Rows sum
     to 1. A group without tokens has the topic shares of its cluster.
     """
+    draw = posterior.representative_draw
+    weights = draw.topic_given_cluster()[:, posterior.topic_order].astype(np.float32)
+    prior = weights[posterior.cluster_of_group[draw.index]]
     if corpus is None:
-        total = topic_given_group(posterior, np.float32)
-        sums = total.sum(axis=1, keepdims=True)
-        return np.divide(total, sums, out=total, where=sums > 0)
+        return prior
     if corpus.n_groups != posterior.n_groups:
         raise InputError(
             f"corpus must have the {posterior.n_groups} training groups, got {corpus.n_groups}"
@@ -130,9 +130,6 @@ def group_topic_shares(posterior: Posterior, corpus: Corpus | None = None) -> Fl
     if not np.array_equal(corpus.tokens_per_group, posterior.tokens_per_group):
         raise InputError("corpus must have the training groups in order, got different lengths")
     corpus = align(posterior, corpus)
-    draw = posterior.representative_draw
-    weights = draw.topic_given_cluster()[:, posterior.topic_order].astype(np.float32)
-    prior = weights[posterior.cluster_of_group[draw.index]]
     result = prior.copy()
     if math.isinf(draw.lam) and isinstance(corpus.content, Words):
         _add_exact_shares(result, posterior, corpus.content.counts)

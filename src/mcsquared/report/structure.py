@@ -64,23 +64,18 @@ def prevalence_data(posterior: Posterior) -> list[dict[str, Any] | None]:
             data.append(None)
             continue
         try:
-            prevalence = prevalence_of(posterior, name)
+            is_number = column.kind not in ("category", "boolean", "bag")
+            prevalence = prevalence_of(posterior, name, None if is_number else _MAX_VALUES)
         except InputError:  # raised by a user-defined family
             data.append(None)
             continue
-        rows = np.arange(len(prevalence.values))
-        is_number = column.kind not in ("category", "boolean", "bag")
         names = _ranges_of_bins(column) or prevalence.values
-        if not is_number:
-            rows = np.argsort(-prevalence.n_groups, kind="stable")[:_MAX_VALUES]
         data.append(
             {
-                "values": [shorten(names[i], _MAX_VALUE_LENGTH) for i in rows],
+                "values": [shorten(value, _MAX_VALUE_LENGTH) for value in names],
                 "points": pack(as_numbers(prevalence.values)) if is_number else None,
-                "groups": pack(prevalence.n_groups[rows]),
-                **{
-                    part: pack(getattr(prevalence, part)[rows]) for part in ("share", "low", "high")
-                },
+                "groups": pack(prevalence.n_groups),
+                **{part: pack(getattr(prevalence, part)) for part in ("share", "low", "high")},
                 "effects": _effect_data(posterior, name),
             }
         )
