@@ -125,7 +125,7 @@ def test_chains_that_differ_are_bad():
     posterior.trace.loc[posterior.trace["chain"] == 1, "log_joint"] += 100.0
     first = report_data(posterior)["checks"][0]
     assert (first["level"], first["title"]) == ("bad", "The chains have not converged")
-    assert "log_joint (R-hat " in first["text"]
+    assert "log joint density (R-hat " in first["text"]
 
 
 def test_the_first_check_is_the_sentence_of_the_fit():

@@ -280,7 +280,7 @@ class Fit(RunSettings):
             if run.sweeps_done < expected
         ]
         if self.sampler == "blocked":
-            notes += [_truncation(run) for run in runs if run.has_started]
+            notes += _truncation([run for run in runs if run.has_started])
         return notes
 
 
@@ -313,14 +313,18 @@ class EarlierFit:
         return self._states
 
 
-def _truncation(run: ChainRun) -> str:
-    """Return a note on the truncation of a chain and the most slots that were occupied."""
-    slots = run.state.counts.topics_in_cluster.shape
-    largest = [max(run.trace[name], default=0) for name in ("n_clusters", "n_topics")]
-    return (
-        f"chain {run.chain} extended its truncation to {slots[0]} clusters and {slots[1]} topics; "
-        f"at most {largest[0]} and {largest[1]} were occupied"
+def _truncation(runs: list[ChainRun]) -> list[str]:
+    """Return a note on the largest truncation and the most slots that were occupied."""
+    if not runs:
+        return []
+    slots = np.max([run.state.counts.topics_in_cluster.shape for run in runs], axis=0)
+    clusters, topics = (
+        max(max(run.trace[name], default=0) for run in runs) for name in ("n_clusters", "n_topics")
     )
+    return [
+        f"the truncation was extended to {slots[0]} clusters and {slots[1]} topics; "
+        f"at most {clusters} and {topics} were occupied"
+    ]
 
 
 def _with_weights(posterior: Posterior, corpus: Corpus) -> Posterior:

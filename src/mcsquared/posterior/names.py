@@ -220,7 +220,9 @@ def _ranked(items: Int32s, share: Floats, overall: Floats) -> tuple[list[int], .
     more common in the cluster than overall. A majority item comes first in the second list, too.
     """
     lifted, characteristic = (share >= lift * overall for lift in (_MIN_LIFT, MIN_LIFT))
-    gain = share * np.log(np.maximum(share, 1e-300) / np.maximum(overall, 1e-300))
+    # Times the share that two of the cluster's groups have in common, so that an item of many
+    # groups precedes one that is rarer, but rarer still in other clusters.
+    gain = share**2 * np.log(np.maximum(share, 1e-300) / np.maximum(overall, 1e-300))
     order = np.lexsort((items, -gain))
     common = share >= _MIN_SHARE
     selected = (common & lifted, characteristic & (share >= _MIN_SECOND_SHARE), common & ~lifted)

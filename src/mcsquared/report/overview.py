@@ -38,10 +38,15 @@ _MIN_CONFIDENCE = 0.8
 _MAX_UNSETTLED = 0.05  # share of the groups
 _MAX_POINTS = 800  # points of a trace per chain
 _RELEVANT, _IRRELEVANT = 0.1, 0.05  # shares of the entropy of clusters that a context explains
-# Truncation note of a fit; its wording differs between versions.
-_TRUNCATION = re.compile(
-    r"chain (\d+) \D*truncation \D*(\d+) clusters and (\d+) topics\D+(\d+) and (\d+)\D*"
-)
+# Truncation note of a fit; its wording differs between versions, early ones have one per chain.
+_TRUNCATION = re.compile(r".*truncation \D*(\d+) clusters and (\d+) topics\D+(\d+) and (\d+)\D*")
+# In the sentence on convergence, which names scalars as the trace does.
+_SENTENCE_LABELS = {
+    "n_clusters": "number of clusters",
+    "n_topics": "number of topics",
+    "log_joint": "log joint density",
+    **{name: parameter.label.partition(",")[0] for name, parameter in CONCENTRATIONS.items()},
+}
 
 
 def key_figures(posterior: Posterior, unit: str) -> list[dict[str, str]]:
@@ -133,6 +138,7 @@ def _check_convergence(posterior: Posterior, diagnostics: dict[str, Any]) -> Che
         return "watch", "Convergence could not be assessed", text
     assessment, sentence = assess_posterior(posterior), convergence_summary(posterior)
     chains = "The chain has" if assessment.n_chains == 1 else "The chains have"
+    sentence = re.sub(r"\b\w+(?= \(R-hat)", _sentence_label, sentence)
     text = f"{sentence[0].upper()}{sentence[1:]}."
     if not assessment.converged:
         level = "bad" if assessment.disagree else "watch"
@@ -144,6 +150,10 @@ def _check_convergence(posterior: Posterior, diagnostics: dict[str, Any]) -> Che
         text += " Only multiple chains (n_chains=4) can show whether results depend on the start."
         return "watch", f"{chains} converged", text
     return "good", f"{chains} converged", text
+
+
+def _sentence_label(scalar: re.Match[str]) -> str:
+    return _SENTENCE_LABELS.get(scalar[0], scalar[0])
 
 
 def _check_weights(posterior: Posterior) -> Check | None:
@@ -178,12 +188,12 @@ def _check_clusters(posterior: Posterior, confidence: Floats) -> Check:
     certain = float((confidence >= _MIN_CONFIDENCE).mean())
     share = "All" if certain == 1.0 else f"{min(math.floor(100 * certain), 99)}% of the"
     draws = f"at least {_MIN_CONFIDENCE:.0%} of the draws"
-    text = f"{share} groups share their cluster with the same groups in {draws}."
-    if certain < 1.0:
-        text += " The others are between clusters; their pages list the alternatives."
+    text = f"{share} groups share their cluster with the same groups in {draws}"
+    text += "." if certain == 1.0 else "; the pages of the others list the alternatives."
     if certain >= 0.8:
         return "good", "The clusters are stable", text
-    return "watch" if certain >= 0.4 else "bad", "Some clusters are uncertain", text
+    some = "Some" if certain >= 0.5 else "Most"
+    return "watch" if certain >= 0.4 else "bad", f"{some} cluster memberships are uncertain", text
 
 
 def _check_topics(posterior: Posterior) -> Check | None:
@@ -195,7 +205,7 @@ def _check_topics(posterior: Posterior) -> Check | None:
     text = f"{stable:.0%} of the content belongs to topics with a close match in other draws."
     if stable >= 0.7:
         return "good", "The topics are stable", text
-    return "watch", "Some topics vary between draws", text
+    return "watch", f"{'Some' if stable >= 0.5 else 'Most'} topics vary between draws", text
 
 
 def _check_bounds(posterior: Posterior, diagnostics: dict[str, Any]) -> Check | None:
@@ -377,8 +387,9 @@ def _traces(trace: pd.DataFrame, labels: dict[str, str]) -> list[dict[str, Any]]
     return series
 
 
-def _truncation(notes: list[str]) -> list[dict[str, int]]:
-    """Return each chain's truncation and its largest numbers of clusters and topics."""
-    names = ("chain", "cluster_slots", "topic_slots", "clusters", "topics")
-    matches = (_TRUNCATION.fullmatch(note) for note in notes)
-    return [dict(zip(names, map(int, match.groups()), strict=True)) for match in matches if match]
+def _truncation(notes: list[str]) -> dict[str, int] | None:
+    """Return the largest truncation and the largest numbers of clusters and topics of a chain."""
+    names = ("cluster_slots", "topic_slots", "clusters", "topics")
+    matches = [match for note in notes if (match := _TRUNCATION.fullmatch(note))]
+    largest = [max(map(int, group)) for group in zip(*(m.groups() for m in matches), strict=True)]
+    return dict(zip(names, largest, strict=True)) if largest else None

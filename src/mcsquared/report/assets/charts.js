@@ -102,10 +102,10 @@ function curves(points, series, { label, format = formatNumber, height = 150, st
         }
         const line = path(xs, ys);
         const band = curve.low && path([...xs, ...[...xs].reverse()], [...xs.map((_, i) => y(curve.high[from + i])), ...xs.map((_, i) => y(curve.low[to - i]))]);
-        return s('g', curve.thin ? { opacity: 0.45 } : {},
+        return s('g', curve.thin ? { opacity: Math.max(0.15, Math.min(0.45, 20 / series.length)) } : {},
           curve.title && s('title', {}, curve.title),
           band && s('path', { d: `${band}Z`, style: { fill: curve.colour, opacity: curve.band || 0.18 } }),
-          !curve.faint && !curve.thin && !columns && !curve.low && s('path', { d: `${line}L${xs[xs.length - 1]} ${base}L${xs[0]} ${base}Z`, style: { fill: curve.colour, opacity: 0.14 } }),
+          !curve.faint && !curve.thin && !curve.open && !columns && !curve.low && s('path', { d: `${line}L${xs[xs.length - 1]} ${base}L${xs[0]} ${base}Z`, style: { fill: curve.colour, opacity: 0.14 } }),
           s('path', { d: line, style: { fill: 'none', stroke: curve.colour, 'stroke-width': curve.faint || curve.thin ? 1.25 : 2.25, 'stroke-dasharray': curve.faint ? '4 3' : 'none' } }),
           dots && !curve.faint && xs.map((px, i) => s('circle', { cx: px, cy: ys[i], r: 3, style: { fill: curve.colour } })));
       }));

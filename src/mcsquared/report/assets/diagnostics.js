@@ -5,13 +5,16 @@ function essClass(x) { return Number.isFinite(x) ? (x < 50 ? 'bad' : x < 200 ? '
 
 function scalarTable() {
   const cell = (value, kind, text) => h('td', { class: kind && `graded ${kind}` }, kind && h('span', { class: 'sign', 'aria-label': LEVELS[kind][1] }, LEVELS[kind][0]), text ?? formatNumber(value));
-  return h('div', { class: 'scroll' }, h('table', {},
-    h('thead', {}, h('tr', {}, ['', 'mean', 'sd', 'R-hat', 'ESS bulk', 'ESS tail'].map((name) => h('th', { scope: 'col' }, name)))),
+  const header = ['', 'mean', 'sd', 'R-hat', 'ESS bulk', 'ESS tail'];
+  const table = h('table', {},
+    h('thead', {}, h('tr', {}, header.map((name) => h('th', { scope: 'col' }, name)))),
     h('tbody', {}, page.diagnostics.scalars.map((row) => h('tr', {},
       h('th', { scope: 'row' }, row.label), cell(row.mean), cell(row.sd),
       cell(row.rhat, rhatClass(row.rhat), Number.isFinite(row.rhat) ? row.rhat.toFixed(2) : '–'),
       cell(row.ess_bulk, essClass(row.ess_bulk), Number.isFinite(row.ess_bulk) ? formatInteger(row.ess_bulk) : '–'),
-      cell(row.ess_tail, essClass(row.ess_tail), Number.isFinite(row.ess_tail) ? formatInteger(row.ess_tail) : '–'))))));
+      cell(row.ess_tail, essClass(row.ess_tail), Number.isFinite(row.ess_tail) ? formatInteger(row.ess_tail) : '–')))));
+  table.csv = () => [header, ...page.diagnostics.scalars.map((row) => [row.label, row.mean, row.sd, row.rhat, row.ess_bulk, row.ess_tail])];
+  return h('div', { class: 'scroll' }, table);
 }
 
 function histogramCard(title, [values, times], consensus) {
@@ -35,21 +38,22 @@ function binned(values, times, total) {
 function diagnosticsView() {
   const found = page.diagnostics;
   const bounds = { n_clusters: found.bounds.clusters, n_topics: found.bounds.topics };
-  const legend = found.n_chains > 1 && h('div', { class: 'legend' }, Array.from({ length: found.n_chains }, (_, i) => h('span', { class: 'chip' }, h('span', { class: 'dot', style: { background: colourOf(i) } }), `chain ${i}`)));
-  const slots = found.truncation.flatMap((chain) => [
-    { label: `chain ${chain.chain}: clusters`, value: chain.clusters / chain.cluster_slots, text: `${formatInteger(chain.clusters)} of ${formatInteger(chain.cluster_slots)}`, colour: colourOf(chain.chain) },
-    { label: `chain ${chain.chain}: topics`, value: chain.topics / chain.topic_slots, text: `${formatInteger(chain.topics)} of ${formatInteger(chain.topic_slots)}`, colour: colourOf(chain.chain) },
-  ]);
+  // The colours of more chains are not told apart.
+  const legend = found.n_chains > 1 && found.n_chains <= 12 && h('div', { class: 'legend' }, Array.from({ length: found.n_chains }, (_, i) => h('span', { class: 'chip' }, h('span', { class: 'dot', style: { background: colourOf(i) } }), `chain ${i}`)));
+  const slots = (found.truncation ? ['cluster', 'topic'] : []).map((kind) => {
+    const [most, of] = [found.truncation[`${kind}s`], found.truncation[`${kind}_slots`]];
+    return { label: `${kind}s`, value: most / of, text: `${formatInteger(most)} of ${formatInteger(of)}` };
+  });
   const element = h('div', { class: 'view' },
     h('h2', { tabindex: '-1' }, 'Diagnostics'),
     h('ul', { class: 'checks card' }, page.checks.map(checkRow)),
     card('Convergence', 'R-hat compares chains and their halves: 1 means agreement, above 1.1 they disagree. ESS is the effective sample size.', scalarTable()),
-    h('h3', { class: 'section' }, 'Traces'), h('p', { class: 'note' }, 'After burn-in (shaded) each line should fluctuate around a constant level, the same for all chains.'), legend,
+    h('h3', { class: 'section' }, 'Traces'), h('p', { class: 'note' }, 'After burn-in (shaded) each line should fluctuate around a constant level, the same for all chains.', found.n_chains > 12 && ` ${found.n_chains} chains.`), legend,
     columns( found.traces.map((trace) => card(trace.label, bounds[trace.name] && `Bound ${bounds[trace.name]}`, traceChart(trace, bounds[trace.name])))),
     columns(
       histogramCard('Clusters in the draws', found.kept.clusters, clusters.n),
       histogramCard('Topics in the draws', found.kept.topics, topics.n),
-      slots.length > 0 && card('Truncation', 'Largest number of occupied clusters and topics, relative to the truncation, which grows automatically.', bars(slots, { largest: 1 }))),
+      slots.length > 0 && card('Truncation', 'Largest number of occupied clusters and topics of a chain, relative to the truncation, which grows automatically.', bars(slots, { largest: 1 }))),
     clusters.nOverlap > 1 && card('Overlap of clusters', `Probability that groups of two clusters share a cluster in a draw${clusters.nOverlap < clusters.n ? `, for the ${clusters.nOverlap} largest clusters` : ''}. In a stable clustering only the diagonal is bright.`,
       matrixChart(clusters.overlap, clusters.nOverlap, (a, b) => `Clusters ${a} and ${b}: ${percent(clusters.overlap[a * clusters.nOverlap + b])}`, (a) => address('clusters', a))),
     page.notes.length > 0 && card('Notes', null, h('ul', {}, page.notes.map((note) => h('li', {}, note)))));

@@ -3,25 +3,32 @@
 const N_LINES = 8; // coloured topics in a chart
 const N_ROWS = 15; // shown in a table; a download has all
 
-function effectCurves(c) {
+// Ranges of whole numbers, means of the bins of other numbers and of dates.
+function valueName(c, v) {
+  const found = prevalence[c];
+  return found.points && !contexts[c].whole ? formatValue(contexts[c], found.points[v], 4) : found.values[v];
+}
+
+// All topics over a number, with the interval of the selected one.
+function effectCurves(c, selected) {
   const [found, n] = [prevalence[c], topics.n];
   const column = (part, m) => Float32Array.from(found.values, (_, v) => found[part][v * n + m]);
-  const chosen = Array.from({ length: Math.min(N_LINES, n) }, (_, m) => m);
-  const others = Array.from({ length: n - chosen.length }, (_, i) => chosen.length + i);
+  const chosen = [...new Set([...Array.from({ length: Math.min(N_LINES, n) }, (_, m) => m), selected])];
+  const others = Array.from({ length: n }, (_, m) => m).filter((m) => !chosen.includes(m));
   const chart = curves(found.points, [
     ...others.map((m) => ({ values: column('share', m), colour: 'var(--soft)', thin: true, title: topicName(m) })),
-    ...chosen.map((m) => ({ values: column('share', m), low: column('low', m), high: column('high', m), colour: colourOf(m), band: 0.07, title: topicName(m) })),
+    ...chosen.map((m) => ({ values: column('share', m), ...(m === selected ? { low: column('low', m), high: column('high', m), band: 0.15 } : { open: true }), colour: colourOf(m), title: topicName(m) })),
   ],
     { label: `topics by ${contexts[c].name}`, format: (x) => formatValue(contexts[c], x, 3), height: 300, scale: true });
   chart.csv = () => [[contexts[c].name, 'topic', 'name', 'share', 'low', 'high'], ...Array.from(found.points).flatMap((x, v) => Array.from({ length: n }, (_, m) => [formatValue(contexts[c], x), m, topics.names[m], ...['share', 'low', 'high'].map((part) => found[part][v * n + m])]))];
-  return card(`Topics by ${contexts[c].name}`, others.length ? `All ${plural(n, 'topic')}, the ${chosen.length} largest in colour. Bands: 95% intervals.` : 'Bands: 95% intervals.', chart,
+  return card(`Topics by ${contexts[c].name}`, `${others.length ? `All ${plural(n, 'topic')}, the ${N_LINES} largest in colour. ` : ''}Band: 95% interval of topic ${selected}, which is chosen below.`, chart,
     h('div', { class: 'legend' }, chosen.map((m) => h('a', { class: 'chip', href: address('topics', m) }, h('span', { class: 'dot', style: { background: colourOf(m) } }), topicName(m)))));
 }
 
 function effectBars(c, m) {
   const [found, n] = [prevalence[c], topics.n];
-  return bars(found.values.map((value, v) => ({
-    label: h('span', {}, found.points ? formatValue(contexts[c], found.points[v], 4) : value),
+  return bars(found.values.map((_, v) => ({
+    label: h('span', {}, valueName(c, v)),
     value: found.share[v * n + m], low: found.low[v * n + m], high: found.high[v * n + m], title: plural(found.groups[v], 'group'),
   })));
 }
@@ -64,7 +71,12 @@ function effectCard(c) {
   return h('div', { class: 'effect' }, h('div', { class: 'toolbar' }, choice('Effect of', names, '0', (v) => update(Number(v)))), body);
 }
 
-function signedPercent(x) { return Math.abs(x) < 0.001 ? '0.0%' : `${x < 0 ? '−' : '+'}${percent(Math.abs(x))}`; }
+// Small numbers keep their sign, which tells whether an interval contains zero.
+function signedPercent(x) {
+  const size = Math.abs(100 * x);
+  if (size < 0.0005) return '0.0%';
+  return `${x < 0 ? '−' : '+'}${size < 0.1 ? `${size.toFixed(size < 0.005 ? 3 : 2)}%` : percent(Math.abs(x))}`;
+}
 
 function effectsView() {
   const usable = prevalence.map((found, c) => (found && found.values.length ? c : -1)).filter((c) => c >= 0);
@@ -72,18 +84,19 @@ function effectsView() {
   const body = h('div', {});
   const draw = () => {
     const found = prevalence[c];
-    const names = found.values.map((value, v) => [String(v), found.points ? formatValue(contexts[c], found.points[v], 4) : value]);
+    const names = found.values.map((_, v) => [String(v), valueName(c, v)]);
     const last = found.points ? found.values.length - 1 : Math.min(1, found.values.length - 1);
     let [m, first, second] = [0, last, 0];
-    const byValue = h('div', {});
+    const [lines, byValue] = [h('div', {}), h('div', {})];
     const difference = h('div', {});
     const update = () => {
+      if (found.points && found.values.length > 2) lines.replaceChildren(effectCurves(c, m));
       byValue.replaceChildren(card(`Topic ${topicName(m)} by ${contexts[c].name}`, 'Share of the content. Line: 95% interval.', effectBars(c, m)));
       difference.replaceChildren(found.values.length > 1 ? card(`${names[first][1]} minus ${names[second][1]}`, 'Difference of the topic shares, the largest first; intervals treat the two shares as independent.', effectDifferences(c, first, second)) : '');
     };
     update();
     body.replaceChildren(
-      ...(found.points && found.values.length > 2 ? [effectCurves(c)] : []),
+      lines,
       columns(
         h('div', {}, h('div', { class: 'toolbar' }, choice('Topic', Array.from({ length: topics.n }, (_, t) => [String(t), topicName(t)]), '0', (t) => { m = Number(t); update(); })), byValue),
         h('div', {}, h('div', { class: 'toolbar' }, choice('Value', names, String(first), (v) => { first = Number(v); update(); }), choice('minus', names, String(second), (v) => { second = Number(v); update(); })), difference)),

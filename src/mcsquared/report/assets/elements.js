@@ -27,7 +27,9 @@ function s(tag, options, ...children) {
 // Formatting of numbers -------------------------------------------------------------------------
 
 const integerFormat = new Intl.NumberFormat('en');
-function formatInteger(x) { return integerFormat.format(Math.round(x)); }
+const compactFormat = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 6 });
+function minus(text) { return text.replace('-', '−'); }
+function formatInteger(x) { return minus(integerFormat.format(Math.round(x))); }
 
 function percent(x) {
   if (!Number.isFinite(x)) return '–';
@@ -40,9 +42,10 @@ function percent(x) {
 function formatNumber(x, digits = 3) {
   if (x === null || !Number.isFinite(x)) return '–';
   if (x === 0) return '0';
-  if (Math.abs(x) >= 1e6 || Math.abs(x) < 1e-3) return x.toExponential(2).replace('e+', 'e');
+  if (Math.abs(x) >= 1e15 || Math.abs(x) < 1e-3) return minus(x.toExponential(2).replace('e+', 'e'));
+  if (Math.abs(x) >= 1e6) return minus(compactFormat.format(x));
   if (Math.abs(x) >= 10 ** digits) return formatInteger(x);
-  return String(Number(x.toPrecision(digits)));
+  return minus(String(Number(x.toPrecision(digits))));
 }
 
 function plural(n, word) { return `${formatInteger(n)} ${word}${n === 1 ? '' : 's'}`; }
@@ -68,8 +71,8 @@ function address(...parts) { return `#/${parts.map((part) => encodeURIComponent(
 function colourOf(number) { return `var(--c${number % page.n_colours})`; }
 function clusterColour(k) { return colourOf(clusters.colour[k]); }
 
-function dot(k) {
-  return h('span', { class: 'dot', style: { background: clusterColour(k) }, 'aria-hidden': 'true' });
+function dot(k, colour) {
+  return h('span', { class: 'dot', style: { background: colour || clusterColour(k) }, 'aria-hidden': 'true' });
 }
 
 function clusterName(k) { return clusters.names[k] ? `${k} · ${clusters.names[k]}` : `${k}`; }
@@ -82,8 +85,8 @@ function groupName(j) {
 }
 
 // Bars and lists are narrow: "Cluster" and "Topic" only if there is no name.
-function clusterLink(k) {
-  return h('a', { class: 'link', href: address('clusters', k), title: `Cluster ${clusterName(k)}` }, dot(k), h('span', {}, clusters.names[k] ? clusterName(k) : `Cluster ${k}`));
+function clusterLink(k, colour) {
+  return h('a', { class: 'link', href: address('clusters', k), title: `Cluster ${clusterName(k)}` }, dot(k, colour), h('span', {}, clusters.names[k] ? clusterName(k) : `Cluster ${k}`));
 }
 
 function topicLink(m) {

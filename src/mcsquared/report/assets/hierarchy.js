@@ -41,7 +41,7 @@ function dendrogram(found, n, nameOf, of) {
     }
     return s('svg', { width, height: row * (leaves + 0.6), role: 'img', 'aria-label': `Dendrogram of ${of}` }, lines,
       order.map((leaf) => s('a', { href: address(of, leaf) }, s('circle', { cx: right + 5, cy: y[leaf], r: 4, style: { fill: colour(leaf) } }),
-        s('text', { x: right + 14, y: y[leaf] + 4 }, nameOf(leaf).length > label / 6.6 ? `${nameOf(leaf).slice(0, Math.floor(label / 6.6) - 1)}…` : nameOf(leaf)))));
+        s('text', { x: right + 14, y: y[leaf] + 4 }, nameOf(leaf).length > label / 7 ? `${nameOf(leaf).slice(0, Math.floor(label / 7) - 1)}…` : nameOf(leaf)))));
   }, 'dendrogram');
 }
 
@@ -81,7 +81,7 @@ function hierarchyView() {
       tree.replaceChildren(card('Dendrogram', 'Colours: the sets at the chosen cut.', dendrogram(found, n, nameOf, of)));
       const listed = cutHierarchy(found, n);
       const list = h('ol', { class: 'plain sets' }, listed.map((set, i) => h('li', {}, h('p', {}, h('span', { class: 'dot', style: { background: colourOf(i) } }),
-        h('strong', {}, plural(set.weight, unit)), ` in ${plural(set.leaves.length, of.slice(0, -1))}`), set.leaves.map((leaf) => h('div', {}, link(leaf))))));
+        h('strong', {}, plural(set.weight, unit)), ` in ${plural(set.leaves.length, of.slice(0, -1))}`), set.leaves.map((leaf) => h('div', {}, link(leaf, colourOf(i)))))));
       list.csv = () => [['set', of.slice(0, -1), 'name', unit], ...listed.flatMap((set, i) => set.leaves.map((leaf) => [i, leaf, nameOf(leaf), found.weight[leaf]]))];
       const map = of === 'topics' && page.topic_positions && card('Map of topics', 'Areas are shares of the content; similar topics are close. Click one to open it.', topicMap(n));
       sets.replaceChildren(...[map, card('Sets', null, list)].filter(Boolean));

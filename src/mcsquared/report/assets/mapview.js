@@ -85,7 +85,7 @@ function mapView(args) {
   });
   const legend = h('div', { class: 'map-legend' });
   const clusterLegend = () => h('div', { class: 'legend' }, Array.from({ length: Math.min(clusters.n, 14) }, (_, k) => {
-    const item = h('a', { class: 'chip', href: address('clusters', k) }, dot(k), `${clusterName(k)} `, h('span', { class: 'soft' }, formatInteger(clusters.size[k])));
+    const item = h('a', { class: 'chip', href: address('clusters', k) }, dot(k), h('span', { class: 'grow' }, clusterName(k)), h('span', { class: 'soft' }, formatInteger(clusters.size[k])));
     ['pointerenter', 'focus'].forEach((type) => item.addEventListener(type, () => map.highlight(k)));
     ['pointerleave', 'blur'].forEach((type) => item.addEventListener(type, () => map.highlight(null)));
     return item;
