@@ -27,10 +27,11 @@ function effectCurves(c, selected) {
 
 function effectBars(c, m) {
   const [found, n] = [prevalence[c], topics.n];
-  return bars(found.values.map((_, v) => ({
+  const rows = found.values.map((_, v) => ({
     label: h('span', {}, valueName(c, v)),
     value: found.share[v * n + m], low: found.low[v * n + m], high: found.high[v * n + m], title: plural(found.groups[v], 'group'),
-  })));
+  }));
+  return bars(found.points ? rows : rows.sort((a, b) => b.value - a.value));
 }
 
 // Intervals of differences assume that the shares of the two values are independent.

@@ -41,7 +41,7 @@ function dendrogram(found, n, nameOf, of) {
     }
     return s('svg', { width, height: row * (leaves + 0.6), role: 'img', 'aria-label': `Dendrogram of ${of}` }, lines,
       order.map((leaf) => s('a', { href: address(of, leaf) }, s('circle', { cx: right + 5, cy: y[leaf], r: 4, style: { fill: colour(leaf) } }),
-        s('text', { x: right + 14, y: y[leaf] + 4 }, nameOf(leaf).length > label / 7 ? `${nameOf(leaf).slice(0, Math.floor(label / 7) - 1)}…` : nameOf(leaf)))));
+        s('text', { x: right + 14, y: y[leaf] + 4 }, nameOf(leaf).length > label / 7.4 ? `${nameOf(leaf).slice(0, Math.floor(label / 7.4) - 1)}…` : nameOf(leaf)))));
   }, 'dendrogram');
 }
 
