@@ -45,25 +45,25 @@ def with_times(tiny, family, times, alpha):
         weight = posterior.topics(groups, tokens)
         weight *= np.prod([posterior.content(block) for block in tokens])
         timed = [[i for i in block if not np.isnan(time[i])] for block in tokens]
-        for seats in product(*(partitions(len(block)) for block in timed)):
+        for partition_of_topic in product(*(partitions(len(block)) for block in timed)):
             density = np.prod(
                 [
-                    seated(np.array(seat), time[block], family, alpha)
-                    for seat, block in zip(seats, timed, strict=True)
+                    times_density(np.array(partition), time[block], family, alpha)
+                    for partition, block in zip(partition_of_topic, timed, strict=True)
                 ]
             )
-            found[topics, components(topics, timed, seats)] = weight * density
+            found[topics, components(topics, timed, partition_of_topic)] = weight * density
     total = sum(found.values())
     return {state: chance / total for state, chance in found.items()}
 
 
-def seated(seat, time, family, alpha):
+def times_density(partition, time, family, alpha):
     """Density of the times of one topic's tokens, seated in this way."""
     if not len(time):
         return 1.0
     log_density = gammaln(alpha) - gammaln(alpha + len(time))
-    for c in range(max(seat) + 1):
-        x = time[seat == c]
+    for c in range(max(partition) + 1):
+        x = time[partition == c]
         log_density += np.log(alpha) + gammaln(len(x))
         log_density += family.log_marginal(family.statistics(x).sum(axis=0)) + family.log_base(
             x
@@ -71,11 +71,11 @@ def seated(seat, time, family, alpha):
     return float(np.exp(log_density))
 
 
-def components(topics, timed, seats):
+def components(topics, timed, partition_of_topic):
     """One label for every token's topic and component; -1 in place of the latter without a time."""
     label = [(m, -1) for m in topics]
-    for m, (block, seat) in enumerate(zip(timed, seats, strict=True)):
-        for i, c in zip(block, seat, strict=True):
+    for m, (block, partition) in enumerate(zip(timed, partition_of_topic, strict=True)):
+        for i, c in zip(block, partition, strict=True):
             label[i] = (m, c)
     return canonical(label)
 

@@ -64,8 +64,8 @@ def test_numbers_that_were_categories_in_training_remain_categories(tmp_path):
 
 
 def test_a_comma_in_an_item_implies_another_separator():
-    for members, separator in ((["Nguyen, Vu"], ";"), (["Vu"], None)):
-        bag = Column("authors", "bag", np.ones((1, 1), int), np.array(members, object))
+    for items, separator in ((["Nguyen, Vu"], ";"), (["Vu"], None)):
+        bag = Column("authors", "bag", np.ones((1, 1), int), np.array(items, object))
         assert likely_separator(bag) == separator
 
 

@@ -57,14 +57,15 @@ def test_three_functions_are_enough_for_a_fit(options):
         chosen = {"content": family, "contexts": {"visits": family}}
         return model(**settings, **chosen).fit(X, contexts=contexts)
 
-    own, again, twin = fit(Visits(), 1), fit(Visits(), 2), fit(Poisson(1.5, 0.4), 1)
-    for fitted in (own, twin):
+    custom, again, twin = fit(Visits(), 1), fit(Visits(), 2), fit(Poisson(1.5, 0.4), 1)
+    for fitted in (custom, twin):
         assert homogeneity_score(kind, fitted.labels_) == pytest.approx(1.0)
         assert fitted.n_clusters_ <= 4
         check(fitted, X, n_groups=24)
-    np.testing.assert_array_equal(again.labels_, own.labels_)
+    np.testing.assert_array_equal(again.labels_, custom.labels_)
     assert (
-        again.posterior_.trace["log_joint"].tolist() == own.posterior_.trace["log_joint"].tolist()
+        again.posterior_.trace["log_joint"].tolist()
+        == custom.posterior_.trace["log_joint"].tolist()
     )
 
 
@@ -79,15 +80,15 @@ def with_drawn_parameters(posterior):
 def test_predictions_of_three_functions_are_nearly_those_of_drawn_parameters(lam):
     """Topics that hold hundreds of tokens leave little to draw."""
     _, X, _ = two_kinds(40)
-    own = model(content=Visits(), n_sweeps=200, burn_in=80, keep_parameters=60, lam=lam).fit(X)
-    corpus, twin = mc2.Corpus(X), with_drawn_parameters(own.posterior_)
+    custom = model(content=Visits(), n_sweeps=200, burn_in=80, keep_parameters=60, lam=lam).fit(X)
+    corpus, twin = mc2.Corpus(X), with_drawn_parameters(custom.posterior_)
     np.testing.assert_allclose(
-        own.predict_proba(X), cluster_probabilities(twin, corpus)[0], atol=0.1
+        custom.predict_proba(X), cluster_probabilities(twin, corpus)[0], atol=0.1
     )
     # Shares of topics that are alike are sampled, and differ from group to group.
-    assert np.abs(own.transform(X) - topic_proportions(twin, corpus)).mean() < 0.03
+    assert np.abs(custom.transform(X) - topic_proportions(twin, corpus)).mean() < 0.03
     for method in ("completion", "exact" if np.isinf(lam) else "left_to_right"):
-        assert own.perplexity(X, method) == pytest.approx(
+        assert custom.perplexity(X, method) == pytest.approx(
             float(perplexity(twin, corpus, method)), rel=0.02
         )
 
@@ -95,11 +96,11 @@ def test_predictions_of_three_functions_are_nearly_those_of_drawn_parameters(lam
 def test_the_probability_of_one_token_is_exact_for_three_functions():
     """Where topics hold few tokens, the mean over drawn parameters must be the predictive."""
     _, X, _ = two_kinds(2)
-    own = model(content=Visits(), lam=np.inf).fit(X).posterior_
+    custom = model(content=Visits(), lam=np.inf).fit(X).posterior_
     new = mc2.Corpus([np.array([[float(x)]]) for x in (0, 2, 7, 15, 31)])
     found, expected = (
         perplexity(posterior, new, "exact", n_repeats=100).log_likelihood
-        for posterior in (own, with_drawn_parameters(own))
+        for posterior in (custom, with_drawn_parameters(custom))
     )
     np.testing.assert_allclose(found, expected, atol=0.05)
 
@@ -121,21 +122,23 @@ def test_a_run_with_a_user_family_resumes_where_it_stopped(tmp_path):
 @pytest.mark.parametrize("options", [{}, {"lam": np.inf}, COLLAPSED], ids=str)
 def test_a_user_family_serves_as_context(options):
     contexts = {"visits": np.where(np.arange(N) == 3, np.nan, rng.poisson(4, N))}
-    own = model(contexts={"visits": Visits()}, **options).fit(COUNTS, contexts=contexts)
-    check(own, COUNTS)
+    custom = model(contexts={"visits": Visits()}, **options).fit(COUNTS, contexts=contexts)
+    check(custom, COUNTS)
     with pytest.raises(InputError, match="'visits' cannot be predicted: its family Visits"):
-        own.predict_context(COUNTS, "visits")
+        custom.predict_context(COUNTS, "visits")
 
 
 def test_the_collapsed_sampler_draws_the_same_for_a_user_family_as_for_its_twin():
     X = arrays(1, lambda size: rng.poisson(4.0, size))
     contexts = {"visits": np.where(np.arange(N) == 3, np.nan, rng.poisson(4, N))}
-    own, twin = (
+    custom, twin = (
         model(content=family, contexts={"visits": family}, **COLLAPSED).fit(X, contexts=contexts)
         for family in (Visits(), Poisson(1.5, 0.4))
     )
-    np.testing.assert_array_equal(own.posterior_.cluster_of_group, twin.posterior_.cluster_of_group)
-    assert own.posterior_.trace["log_joint"].tolist() == pytest.approx(
+    np.testing.assert_array_equal(
+        custom.posterior_.cluster_of_group, twin.posterior_.cluster_of_group
+    )
+    assert custom.posterior_.trace["log_joint"].tolist() == pytest.approx(
         twin.posterior_.trace["log_joint"].tolist()
     )
 

@@ -211,8 +211,8 @@ def known_model(n_groups=200, length=50, seed=0):
     for topic in topics:
         topic[rng.choice(25, 10, replace=False)] = 0.1
     shares = np.full((4, 10), 1e-9)
-    for cluster, members in enumerate([(0, 1, 2), (3, 4, 5), (6, 7), (7, 8, 9)]):
-        shares[cluster, list(members)] = 1.0 / len(members)
+    for cluster, groups in enumerate([(0, 1, 2), (3, 4, 5), (6, 7), (7, 8, 9)]):
+        shares[cluster, list(groups)] = 1.0 / len(groups)
     n = 10_000_000
     draw = Counts(
         np.repeat(np.arange(4), 1000),

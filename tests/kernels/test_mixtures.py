@@ -165,11 +165,13 @@ def test_contexts_are_summed_by_cluster_and_chunk():
         return groups, statistics, categories, totals
 
     groups, statistics, categories, totals = total([0, 3])
-    members = np.eye(4)[clusters]
-    np.testing.assert_array_equal(groups, members.sum(axis=0))
-    np.testing.assert_allclose(statistics.sum(axis=0), members.T @ contexts.statistics, atol=1e-12)
-    np.testing.assert_array_equal(categories, np.hstack(contexts.counts).T @ members)
-    expected = np.column_stack([members.T @ counts.sum(axis=1) for counts in contexts.counts])
+    in_cluster = np.eye(4)[clusters]
+    np.testing.assert_array_equal(groups, in_cluster.sum(axis=0))
+    np.testing.assert_allclose(
+        statistics.sum(axis=0), in_cluster.T @ contexts.statistics, atol=1e-12
+    )
+    np.testing.assert_array_equal(categories, np.hstack(contexts.counts).T @ in_cluster)
+    expected = np.column_stack([in_cluster.T @ counts.sum(axis=1) for counts in contexts.counts])
     np.testing.assert_array_equal(totals, expected)
     for found, reference in zip(
         total([0, 1, 2, 3]), (groups, statistics, categories, totals), strict=True

@@ -69,15 +69,15 @@ def cluster_conditional(
     own_tokens = data.group_of_token == j
     log_weights = np.zeros(len(choices))
     for c, k in enumerate(choices):
-        members = others & (state.cluster_of_group == k)
-        log_weights[c] = math.log(members.sum()) if members.any() else math.log(state.alpha)
+        in_cluster = others & (state.cluster_of_group == k)
+        log_weights[c] = math.log(in_cluster.sum()) if in_cluster.any() else math.log(state.alpha)
         for family, statistics in zip(data.context_families, data.contexts, strict=True):
-            statistics_of_others = statistics[members].sum(axis=0)
+            statistics_of_others = statistics[in_cluster].sum(axis=0)
             joined = statistics_of_others + statistics[j]
             log_weights[c] += family.log_normaliser(joined) - family.log_normaliser(
                 statistics_of_others
             )
-        tokens = members[data.group_of_token]
+        tokens = in_cluster[data.group_of_token]
         n_tokens = tokens.sum()
         log_weights[c] += gammaln(state.v + n_tokens)
         log_weights[c] -= gammaln(state.v + n_tokens + own_tokens.sum())
@@ -105,12 +105,12 @@ def topic_conditional(
     choices = [*active, lowest_free(active)]
     log_weights = np.zeros(len(choices))
     for c, m in enumerate(choices):
-        members = others & (state.topic_of_token == m)
+        in_topic = others & (state.topic_of_token == m)
         if m in state.topic_weights:
-            prior = (members & same_cluster).sum() + state.v * state.topic_weights[m]
+            prior = (in_topic & same_cluster).sum() + state.v * state.topic_weights[m]
         else:
             prior = state.v * state.unused_weight
-        statistics_of_others = data.content[members].sum(axis=0)
+        statistics_of_others = data.content[in_topic].sum(axis=0)
         family = data.content_family
         log_weights[c] = math.log(prior)
         log_weights[c] += family.log_normaliser(

@@ -86,9 +86,9 @@ def test_settling_removes_clusters_that_no_draw_has_at_little_loss():
     draws[:, 0] = np.arange(9) % 3
     labels = truth.astype(np.int32)
     labels[0] = 3
-    settled = settle(labels, draws)
-    assert settled.max() == 2
-    assert expected_loss(settled, draws) < 1.02 * expected_loss(labels, draws)
+    improved = settle(labels, draws)
+    assert improved.max() == 2
+    assert expected_loss(improved, draws) < 1.02 * expected_loss(labels, draws)
 
 
 def test_a_consensus_of_many_small_clusters_is_searched_again_within_the_bound_of_the_draws():

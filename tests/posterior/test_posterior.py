@@ -69,9 +69,9 @@ def test_topic_shares_of_clusters_are_averages_over_their_tokens(case):
     z = posterior.cluster_of_group[draw.index]
     by_group = draw.topic_given_cluster()[z][:, posterior.topic_order]
     for cluster in range(posterior.n_clusters):
-        members = posterior.labels == cluster
+        in_cluster = posterior.labels == cluster
         expected = np.average(
-            by_group[members], axis=0, weights=posterior.tokens_per_group[members]
+            by_group[in_cluster], axis=0, weights=posterior.tokens_per_group[in_cluster]
         )
         np.testing.assert_allclose(shares.loc[cluster], expected)
 
@@ -139,8 +139,8 @@ def test_clusters_have_sizes_stability_and_a_value_per_context(case):
     assert table["n_tokens"].sum() == corpus.n_tokens
     assert table["stability"].between(0.5, 1.0).all()
     matrix = posterior.coclustering().to_dense(np.arange(30))
-    members = np.flatnonzero(posterior.labels == 0)
-    pairs = matrix[np.ix_(members, members)][np.triu_indices(len(members), 1)]
+    in_cluster = np.flatnonzero(posterior.labels == 0)
+    pairs = matrix[np.ix_(in_cluster, in_cluster)][np.triu_indices(len(in_cluster), 1)]
     assert table["stability"][0] == pytest.approx(pairs.mean())
     assert set(table["place"]) == {"place0", "place1", "place2"}
     assert pd.api.types.is_datetime64_any_dtype(table["day"])
@@ -161,9 +161,9 @@ def test_representative_groups_of_a_cluster_have_the_strongest_membership(case):
     table = posterior.representative_groups(cluster=0, n_groups=5)
     assert (posterior.labels[table["group"]] == 0).all()
     assert table["score"].is_monotonic_decreasing
-    members = np.flatnonzero(posterior.labels == 0)
-    rows = posterior.coclustering().to_dense(members)
-    best = (rows.sum(axis=1) - 1).max() / (len(members) - 1)
+    in_cluster = np.flatnonzero(posterior.labels == 0)
+    rows = posterior.coclustering().to_dense(in_cluster)
+    best = (rows.sum(axis=1) - 1).max() / (len(in_cluster) - 1)
     assert table["score"][0] == pytest.approx(best)
     assert list(table["name"]) == [str(group) for group in table["group"]]
 

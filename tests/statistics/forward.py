@@ -98,10 +98,10 @@ def draw_labels(lengths, priors, rng):
         prior.sample(rng) if isinstance(prior, Gamma) else prior
         for prior in (priors.alpha, priors.v, priors.eta, priors.lam)
     )
-    seats = root(alpha)
-    clusters = [seats.serve(rng) for _ in lengths]
+    cluster_restaurant = root(alpha)
+    clusters = [cluster_restaurant.serve(rng) for _ in lengths]
     dishes = root(eta)
-    of_cluster = [Restaurant(v, dishes.serve) for _ in seats.dishes]
+    of_cluster = [Restaurant(v, dishes.serve) for _ in cluster_restaurant.dishes]
     topics = []
     for k, n in zip(clusters, lengths, strict=True):
         group = Restaurant(lam, of_cluster[k].serve)

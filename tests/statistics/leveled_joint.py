@@ -54,12 +54,12 @@ class LeveledDesign(WordsDesign):
             for p in (priors.alpha, priors.v, priors.eta, priors.lam)
         )
         above_alpha, above_v = ABOVE.alpha.sample(rng), ABOVE.v.sample(rng)
-        of_units, seats = root(above_alpha), root(alpha)
+        of_units, cluster_restaurant = root(above_alpha), root(alpha)
         types = [of_units.serve(rng) for _ in range(N_UNITS)]
-        rows = [Restaurant(above_v, seats.serve) for _ in of_units.dishes]
-        clusters = [(rows[types[u]] if u >= 0 else seats).serve(rng) for u in PARENTS]
+        rows = [Restaurant(above_v, cluster_restaurant.serve) for _ in of_units.dishes]
+        clusters = [(rows[types[u]] if u >= 0 else cluster_restaurant).serve(rng) for u in PARENTS]
         dishes = root(eta)
-        of_cluster = [Restaurant(v, dishes.serve) for _ in seats.dishes]
+        of_cluster = [Restaurant(v, dishes.serve) for _ in cluster_restaurant.dishes]
         topics = []
         for k, n in zip(clusters, self.lengths.tolist(), strict=True):
             group = Restaurant(lam, of_cluster[k].serve)

@@ -107,15 +107,15 @@ def learned_marginal(family, rows):
     def of_counts(table):
         ways = np.ones(1)
         for category in np.array(table).T:
-            seats = np.ones(1)
+            numbers = np.ones(1)
             for n in category:
-                seats = np.convolve(seats, stirling(int(n)))
-            ways = np.convolve(ways, seats * np.exp(gammaln(1.0 + np.arange(len(seats)))))
-        log_seats = sum(gammaln(value) - gammaln(value + sum(row)) for row in table)
+                numbers = np.convolve(numbers, stirling(int(n)))
+            ways = np.convolve(ways, numbers * np.exp(gammaln(1.0 + np.arange(len(numbers)))))
+        log_seatings = sum(gammaln(value) - gammaln(value + sum(row)) for row in table)
         total = 0.0
         for n_tables, count in enumerate(ways):
             of_base = np.exp(gammaln(size) - gammaln(size + n_tables))
-            total += count * of_base * (chance @ np.exp(n_tables * np.log(value) + log_seats))
+            total += count * of_base * (chance @ np.exp(n_tables * np.log(value) + log_seatings))
         return total
 
     def marginal(groups):
@@ -132,8 +132,8 @@ def background_marginal(family, rows):
     observed = np.flatnonzero(rows.any(axis=1))
 
     @cache
-    def marginal(members):
-        return float(np.exp(family.log_marginal(rows[list(members)].sum(axis=0))))
+    def marginal(groups):
+        return float(np.exp(family.log_marginal(rows[list(groups)].sum(axis=0))))
 
     def of_partition(groups):
         total = 0.0
@@ -193,8 +193,8 @@ class Posterior:
         """Return the marginal likelihood of a set of rows as a function of the set."""
 
         @cache
-        def marginal(members):
-            return float(np.exp(family.log_marginal(rows[list(members)].sum(axis=0))))
+        def marginal(groups):
+            return float(np.exp(family.log_marginal(rows[list(groups)].sum(axis=0))))
 
         return marginal
 
@@ -263,7 +263,7 @@ class Posterior:
 
 
 def blocks(labels):
-    """The members of each block of a partition."""
+    """The elements of each block of a partition."""
     return [
         tuple(i for i, label in enumerate(labels) if label == block)
         for block in range(max(labels, default=-1) + 1)

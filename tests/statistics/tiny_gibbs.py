@@ -44,10 +44,10 @@ def stirling(n):
 def _log_contexts():
     """Return the log-marginal of the contexts of every set of groups, computed by the family."""
     terms = {}
-    for members in product((False, True), repeat=N_GROUPS):
-        x = np.array([c for c, m in zip(CONTEXT, members, strict=True) if m and c is not None])
+    for groups in product((False, True), repeat=N_GROUPS):
+        x = np.array([c for c, m in zip(CONTEXT, groups, strict=True) if m and c is not None])
         stats = FAMILY.statistics(x).sum(axis=0)
-        terms[members] = float(FAMILY.log_marginal(stats) + FAMILY.log_base(x).sum())
+        terms[groups] = float(FAMILY.log_marginal(stats) + FAMILY.log_base(x).sum())
     return terms
 
 
@@ -67,8 +67,8 @@ def counts(z, topics):
 def log_prior_and_contexts(z):
     total = lgamma(ALPHA) - lgamma(ALPHA + N_GROUPS)
     for k in set(z):
-        members = tuple(label == k for label in z)
-        total += log(ALPHA) + lgamma(sum(members)) + LOG_CONTEXTS[members]
+        groups = tuple(label == k for label in z)
+        total += log(ALPHA) + lgamma(sum(groups)) + LOG_CONTEXTS[groups]
     return total
 
 
@@ -122,14 +122,14 @@ def log_cluster_weights(j, z, topics_of_group, weights, printed):
     added = topics_of_group[j]
     result = []
     for k in [*labels, None]:
-        members = [i for i in others if z[i] == k]
-        current = tuple(i in members for i in range(N_GROUPS))
-        joined = tuple(i in members or i == j for i in range(N_GROUPS))
-        value = log(len(members)) if members else log(ALPHA)
+        groups = [i for i in others if z[i] == k]
+        current = tuple(i in groups for i in range(N_GROUPS))
+        joined = tuple(i in groups or i == j for i in range(N_GROUPS))
+        value = log(len(groups)) if groups else log(ALPHA)
         value += LOG_CONTEXTS[joined] - LOG_CONTEXTS[current]
         total = whole
         for m, t in enumerate(added):
-            c = sum(topics_of_group[i][m] for i in members)
+            c = sum(topics_of_group[i][m] for i in groups)
             total += c
             if t:
                 value += lgamma(prior[m] + c + t) - lgamma(prior[m] + c)

@@ -39,10 +39,10 @@ class Hierarchy:
         """
         n_leaves = len(self.weights)
         n = min(check_integer("n", n, 1), n_leaves)
-        members = {leaf: [leaf] for leaf in range(n_leaves)}
+        leaves_of = {leaf: [leaf] for leaf in range(n_leaves)}
         for step, (one, other) in enumerate(self.linkage[: n_leaves - n, :2].astype(int)):
-            members[n_leaves + step] = members.pop(one) + members.pop(other)
-        sets = sorted(members.values(), key=lambda part: (-self.weights[part].sum(), min(part)))
+            leaves_of[n_leaves + step] = leaves_of.pop(one) + leaves_of.pop(other)
+        sets = sorted(leaves_of.values(), key=lambda part: (-self.weights[part].sum(), min(part)))
         labels = np.empty(n_leaves, np.int64)
         for number, leaves in enumerate(sets):
             labels[leaves] = number

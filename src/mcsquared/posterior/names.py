@@ -348,13 +348,13 @@ def _range_of_half(posterior: Posterior, cluster: int) -> str:
         if column.kind not in ("number", "date", "count"):
             continue
         values = np.asarray(column.observations(), np.float64)
-        own = np.sort(values[in_cluster[column.observed]])
-        if len(own) < n_half:
+        inside = np.sort(values[in_cluster[column.observed]])
+        if len(inside) < n_half:
             continue
-        at = int(np.argmin(own[n_half - 1 :] - own[: len(own) - n_half + 1]))
-        low, high = own[at], own[at + n_half - 1]
+        at = int(np.argmin(inside[n_half - 1 :] - inside[: len(inside) - n_half + 1]))
+        low, high = inside[at], inside[at + n_half - 1]
         overall = np.mean((values >= low) & (values <= high))
-        share = np.sum((own >= low) & (own <= high)) / in_cluster.sum()
+        share = np.sum((inside >= low) & (inside <= high)) / in_cluster.sum()
         if share >= most * overall:
             ends = column.display(np.array([low, high]))
             shown = [str(x)[:10] if column.kind == "date" else f"{float(x):.4g}" for x in ends]

@@ -40,7 +40,7 @@ class BagContexts(NamedTuple):
     start: np.ndarray  # int64 (n, n_groups + 1): bounds of the entries of each group
     category: np.ndarray  # int32 (entries,)
     count: np.ndarray  # type: ignore[assignment]  # int32 (entries,)
-    shapes: np.ndarray  # float64 (categories of all bags,): those of the Dirichlet priors
+    shapes: np.ndarray  # float64 (categories of all bags,): Dirichlet parameters
     smoothing: np.ndarray  # float64 (n,): sums of the shapes
 
 
@@ -185,10 +185,12 @@ def add_context_scores(j, contexts, statistics, scores):
             for s in range(first, last):
                 log_other += statistics[s] * parameters.background.natural[s]
             for k in range(n_cluster_slots):
-                own = log_own
+                log_cluster = log_own
                 for s in range(first, last):
-                    own += statistics[s] * parameters.natural[s, k]
-                scores[k] += max(own, log_other) + math.log1p(math.exp(-abs(own - log_other)))
+                    log_cluster += statistics[s] * parameters.natural[s, k]
+                scores[k] += max(log_cluster, log_other) + math.log1p(
+                    math.exp(-abs(log_cluster - log_other))
+                )
             continue
         for s in range(first, last):
             for k in range(n_cluster_slots):

@@ -132,13 +132,13 @@ class Blocks(NamedTuple):
 
     bounds: np.ndarray  # int64: block b of group j is bounds[b * n_groups + j] to the next bound
     entry: np.ndarray  # int64 (n,): entries in this order
-    place: np.ndarray  # int32 (n,): their rows in the tile of the block
+    tile_row: np.ndarray  # int32 (n,): their rows in the tile of the block
     first: np.ndarray  # int64 (n_blocks + 1,): the tile of block b has rows first[b]:first[b + 1]
     row: np.ndarray  # int32 (n_distinct,): rows of all tiles
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def sort_entries(start, rows, n_blocks, shared, place_of_row):
+def sort_entries(start, rows, n_blocks, shared, tile_row_of):
     """Divide the entries of groups into blocks.
 
     Parameters
@@ -151,7 +151,7 @@ def sort_entries(start, rows, n_blocks, shared, place_of_row):
     shared : bool
         Whether groups share rows, as words. Otherwise the block depends on the position in the
         group.
-    place_of_row : int32 (n_rows,)
+    tile_row_of : int32 (n_rows,)
         −1 before and afterwards.
     """
     n_groups, n, n_seen = start.size - 1, start[-1] - start[0], 0
@@ -163,8 +163,8 @@ def sort_entries(start, rows, n_blocks, shared, place_of_row):
             b = (row if shared else entry - start[j]) & (n_blocks - 1)
             block[entry - start[0]] = b
             bounds[b * n_groups + j + 1] += 1
-            if place_of_row[row] < 0:
-                place_of_row[row] = first[b + 1]
+            if tile_row_of[row] < 0:
+                tile_row_of[row] = first[b + 1]
                 first[b + 1] += 1
                 seen[n_seen] = entry
                 n_seen += 1
@@ -173,17 +173,17 @@ def sort_entries(start, rows, n_blocks, shared, place_of_row):
     for b in range(n_blocks):
         first[b + 1] += first[b]
     position, order = bounds[:-1].copy(), np.empty(n, np.int64)
-    place, distinct = np.empty(n, np.int32), np.empty(n_seen, np.int32)
+    tile_row, distinct = np.empty(n, np.int32), np.empty(n_seen, np.int32)
     for j in range(n_groups):
         for entry in range(start[j], start[j + 1]):
             cell = block[entry - start[0]] * n_groups + j
-            order[position[cell]], place[position[cell]] = entry, place_of_row[rows[entry]]
+            order[position[cell]], tile_row[position[cell]] = entry, tile_row_of[rows[entry]]
             position[cell] += 1
     for entry in seen[:n_seen]:
         b, row = block[entry - start[0]], rows[entry]
-        distinct[first[b] + place_of_row[row]] = row
-        place_of_row[row] = -1
-    return Blocks(bounds, order, place, first, distinct)
+        distinct[first[b] + tile_row_of[row]] = row
+        tile_row_of[row] = -1
+    return Blocks(bounds, order, tile_row, first, distinct)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
@@ -211,11 +211,11 @@ def padded(values):
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
-def mix_tile(places, entries, tile, theta, result):
+def mix_tile(tile_rows, entries, tile, theta, result):
     """Write Σ_m θ_m ψ_m(w) of the entries of a block of one group."""
     width = UNSIGNED(theta.size)
-    for i in range(places.size):
-        begin, total = UNSIGNED(places[i]) * width, ZERO
+    for i in range(tile_rows.size):
+        begin, total = UNSIGNED(tile_rows[i]) * width, ZERO
         for a in range(width):
             total += theta[a] * tile[begin + a]
         result[entries[i]] = total
@@ -224,10 +224,10 @@ def mix_tile(places, entries, tile, theta, result):
 @njit(cache=True, nogil=True, error_model="numpy")
 def mix_rows(start, rows, table, topics, shared, result):
     """Write Σ_m θ_jm ψ_m(w) of every entry: float32 (n_entries,)."""
-    scale, place_of_row = padded(table.scale), np.full(table.shape.size, -1, np.int32)
+    scale, tile_row_of = padded(table.scale), np.full(table.shape.size, -1, np.int32)
     for first in range(0, start.size - 1, MIXED_GROUPS):
         last = min(first + MIXED_GROUPS, start.size - 1)
-        blocks = sort_entries(start[first : last + 1], rows, MIX_BLOCKS, shared, place_of_row)
+        blocks = sort_entries(start[first : last + 1], rows, MIX_BLOCKS, shared, tile_row_of)
         theta, n_groups = padded(topics[first:last]), last - first
         tile = np.empty(np.diff(blocks.first).max() * scale.size, np.float32)
         for b in range(MIX_BLOCKS):
@@ -235,4 +235,4 @@ def mix_rows(start, rows, table, topics, shared, result):
             for j in range(n_groups):
                 cell = b * n_groups + j
                 part = slice(blocks.bounds[cell], blocks.bounds[cell + 1])
-                mix_tile(blocks.place[part], blocks.entry[part], tile, theta[j], result)
+                mix_tile(blocks.tile_row[part], blocks.entry[part], tile, theta[j], result)

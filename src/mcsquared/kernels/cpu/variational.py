@@ -39,11 +39,11 @@ KEPT_SIZE = 1 << 18  # floats of tiles that are kept from pass to pass: 1 MB
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
-def weigh_others(places, tile, given, others):
+def weigh_others(tile_rows, tile, given, others):
     """Write Y_w of the entries of a block; 0 if an entry is improbable in all topics."""
     width = UNSIGNED(given.size)
-    for i in range(places.size):
-        begin, total, square = UNSIGNED(places[i]) * width, ZERO, ZERO
+    for i in range(tile_rows.size):
+        begin, total, square = UNSIGNED(tile_rows[i]) * width, ZERO, ZERO
         for a in range(width):
             product = given[a] * tile[begin + a]
             total += product
@@ -54,18 +54,20 @@ def weigh_others(places, tile, given, others):
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
-def add_ratios(places, occurrences, tile, others, given, ratios):
+def add_ratios(tile_rows, occurrences, tile, others, given, ratios):
     """Add Σ_w n_w ψ_m(w) / (Y_w + ψ_m(w)) over the entries of a block to ``ratios``."""
     width, i = UNSIGNED(given.size), 0
-    while i < places.size:
-        begin, other, n = UNSIGNED(places[i]) * width, others[i], occurrences[i]
+    while i < tile_rows.size:
+        begin, other, n = UNSIGNED(tile_rows[i]) * width, others[i], occurrences[i]
         if other == ZERO:
             best = tile[begin : begin + width].argmax()
             given[best] = max(given[best], MIN_SUM)
             ratios[best] += n / given[best]
-        elif i + 1 < places.size and others[i + 1] > ZERO:  # two at a time take less memory traffic
+        elif (
+            i + 1 < tile_rows.size and others[i + 1] > ZERO
+        ):  # two at a time take less memory traffic
             i += 1
-            second, next_other, more = UNSIGNED(places[i]) * width, others[i], occurrences[i]
+            second, next_other, more = UNSIGNED(tile_rows[i]) * width, others[i], occurrences[i]
             for a in range(width):
                 x, y = tile[begin + a], tile[second + a]
                 ratios[a] += n * x / (other + x) + more * y / (next_other + y)
@@ -124,9 +126,9 @@ def fold_in_batch(blocks, numbers, table, weights, n_passes):
                     continue
                 for a in range(width):
                     given[a], ratios[a] = base[j, a] + counts[j, a], ZERO
-                places = blocks.place[entries]
-                weigh_others(places, tile, given, others)
-                add_ratios(places, numbers[entries], tile, others, given, ratios)
+                tile_rows = blocks.tile_row[entries]
+                weigh_others(tile_rows, tile, given, others)
+                add_ratios(tile_rows, numbers[entries], tile, others, given, ratios)
                 replace_part(given, ratios, relaxation, parts[cell], counts[j])
     return counts
 
@@ -153,12 +155,12 @@ def fold_in_topics(start, rows, occurrences, table, weights, n_passes, shared, c
         Output: Σ_w n_w γ_wm.
     """
     n_topics, n_groups = weights.shape[1], start.size - 1
-    place_of_row = np.full(table.shape.size, -1, np.int32)
+    tile_row_of = np.full(table.shape.size, -1, np.int32)
     step = max(1, BATCH_SIZE // ((n_topics + WIDTH) * N_BLOCKS)) if shared else 1
     for first in range(0, n_groups, step):
         batch = slice(first, min(first + step, n_groups))
         bounds = start[first : batch.stop + 1]
-        blocks = sort_entries(bounds, rows, N_BLOCKS, shared, place_of_row)
+        blocks = sort_entries(bounds, rows, N_BLOCKS, shared, tile_row_of)
         numbers = occurrences[blocks.entry]
         found = fold_in_batch(blocks, numbers, table, weights[batch], n_passes[batch])
         counts[batch] = found[:, :n_topics]
@@ -175,11 +177,11 @@ def follow_topics(start, rows, occurrences, table, weights, initial, counts):
     counts from which the pass starts. Rows are shared.
     """
     n_topics = weights.shape[1]
-    scale, place_of_row = padded(table.scale), np.full(table.shape.size, -1, np.int32)
+    scale, tile_row_of = padded(table.scale), np.full(table.shape.size, -1, np.int32)
     for first in range(0, start.size - 1, FOLLOWED_GROUPS):
         batch = slice(first, min(first + FOLLOWED_GROUPS, start.size - 1))
         bounds, n_groups = start[first : batch.stop + 1], batch.stop - first
-        blocks = sort_entries(bounds, rows, N_BLOCKS, True, place_of_row)
+        blocks = sort_entries(bounds, rows, N_BLOCKS, True, tile_row_of)
         numbers, base = occurrences[blocks.entry], padded(weights[batch])
         given = base + padded(initial[batch])
         ratios = np.zeros_like(given)
@@ -190,9 +192,9 @@ def follow_topics(start, rows, occurrences, table, weights, initial, counts):
             for j in range(n_groups):
                 cell = b * n_groups + j
                 entries = slice(blocks.bounds[cell], blocks.bounds[cell + 1])
-                places = blocks.place[entries]
-                weigh_others(places, tile, given[j], others)
-                add_ratios(places, numbers[entries], tile, others, given[j], ratios[j])
+                tile_rows = blocks.tile_row[entries]
+                weigh_others(tile_rows, tile, given[j], others)
+                add_ratios(tile_rows, numbers[entries], tile, others, given[j], ratios[j])
         for j in range(n_groups):
             go_further(base[j], ratios[j], given[j])
             for m in range(n_topics):

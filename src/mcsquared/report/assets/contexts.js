@@ -47,7 +47,7 @@ function categoryBars(context, of, id, colour) {
 function observedColumns(context, k) {
   if (context.table !== 'curve' || !context.range || !context.values) return null;
   const [low, high] = context.range;
-  const found = context.members(k).map((j) => context.values[j]).filter(Number.isFinite);
+  const found = context.itemsOf(k).map((j) => context.values[j]).filter(Number.isFinite);
   if (found.length < 2 || !(high > low)) return null;
   const byOne = context.whole && high - low < 40;
   const n = byOne ? Math.round(high - low) + 1 : 20;

@@ -110,21 +110,21 @@ function unpackContext(raw) {
   return context;
 }
 
-// `number` is that of the pages of its values; `members` are the groups of a cluster.
-const contexts = page.contexts.map((raw, number) => ({ ...unpackContext(raw), number, n: groups.n, members: groupsOfCluster }));
+// `number` is that of the pages of its values; `itemsOf` returns the groups of a cluster.
+const contexts = page.contexts.map((raw, number) => ({ ...unpackContext(raw), number, n: groups.n, itemsOf: groupsOfCluster }));
 
 const levels = page.levels.map((raw, number) => {
   const level = { ...raw, number, types: { ...raw.types } };
   for (const part of ['type', 'confidence', 'choice', 'choice_share', 'n_children', 'parent']) level[part] = unpack(raw[part]);
   for (const part of ['size', 'stability', 'shares']) level.types[part] = unpack(raw.types[part]);
-  level.childrenOf = members(level.parent, level.n, 1);
-  level.unitsOf = members(level.type, level.types.n, 0);
-  level.contexts = raw.contexts.map((one) => ({ ...unpackContext(one), n: level.n, members: (t) => level.unitsOf[t] }));
+  level.childrenOf = positionsOf(level.parent, level.n, 1);
+  level.unitsOf = positionsOf(level.type, level.types.n, 0);
+  level.contexts = raw.contexts.map((one) => ({ ...unpackContext(one), n: level.n, itemsOf: (t) => level.unitsOf[t] }));
   return level;
 });
 
 // Positions of each label; labels start at `first`.
-function members(labels, n, first) {
+function positionsOf(labels, n, first) {
   const found = Array.from({ length: n }, () => []);
   labels.forEach((label, i) => { if (label >= first) found[label - first].push(i); });
   return found;

@@ -3,14 +3,14 @@
 // Sets of leaves if there are n of them, by decreasing weight.
 function cutHierarchy(found, n) {
   const leaves = found.weight.length;
-  const members = new Map(Array.from({ length: leaves }, (_, leaf) => [leaf, [leaf]]));
+  const leavesOf = new Map(Array.from({ length: leaves }, (_, leaf) => [leaf, [leaf]]));
   for (let step = 0; step < leaves - n; step += 1) {
     const [a, b] = [found.first[step], found.second[step]];
-    members.set(leaves + step, [...members.get(a), ...members.get(b)]);
-    members.delete(a); members.delete(b);
+    leavesOf.set(leaves + step, [...leavesOf.get(a), ...leavesOf.get(b)]);
+    leavesOf.delete(a); leavesOf.delete(b);
   }
   const weight = (set) => set.reduce((sum, leaf) => sum + found.weight[leaf], 0);
-  return [...members.values()].map((set) => ({ leaves: set.sort((a, b) => found.weight[b] - found.weight[a] || a - b), weight: weight(set) }))
+  return [...leavesOf.values()].map((set) => ({ leaves: set.sort((a, b) => found.weight[b] - found.weight[a] || a - b), weight: weight(set) }))
     .sort((a, b) => b.weight - a.weight || a.leaves[0] - b.leaves[0]);
 }
 
