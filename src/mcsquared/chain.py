@@ -88,7 +88,7 @@ class ChainRun:
     # Position of each draw among all draws stored so far, including those dropped later.
     row_of_draw: list[int] = field(default_factory=list)
     n_stored: int = 0
-    # Whether a callback has ended the chain; None until the trace was passed to the callbacks.
+    # Whether a callback has ended the chain; None until the trace has been passed to the callbacks.
     has_ended: bool | None = None
     # Copies the labels from the backend to the state.
     save_labels: Callable[[], None] = field(default=lambda: None, repr=False)
@@ -174,7 +174,7 @@ class ChainRun:
         levels = self.state.levels
         if levels:
             self.level_trace.append(
-                [(int((x.units_in_type > 0).sum()), x.alpha, x.v) for x in levels]
+                [(int((level.units_in_type > 0).sum()), level.alpha, level.v) for level in levels]
             )
 
 
@@ -199,7 +199,7 @@ class Runner:
     number of threads. ``save`` is called with a chain after every sweep, and once more with True
     when it ends a stage. ``make_backend`` returns the backend of a chain, given its threads; the
     default is `LocalBackend`. With any other backend, chains run one after another.
-    ``deadline`` is a time of ``time.monotonic``, after which no further sweep is started.
+    ``deadline`` is a value of ``time.monotonic()`` after which no further sweep is started.
     """
 
     observations: Observations
@@ -280,7 +280,7 @@ class Runner:
         run.save_labels, run.label_files = lambda: None, dict
         has_labels = self.make_backend is None and not math.isinf(run.state.lam)
         if settings.schedule.n_chains > 1 and has_labels:
-            # The largest array of a chain that waits; `_prepare` counts again.
+            # The largest array of a waiting chain; `_prepare` counts again.
             run.state.counts.words_in_topic = np.zeros((0, 0), np.int32)
 
     @property

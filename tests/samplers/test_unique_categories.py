@@ -18,7 +18,7 @@ from mcsquared.samplers.backends.sharded import ShardedBackend
 from mcsquared.samplers.init.assignments import blocked_state
 from mcsquared.samplers.steps import unique_categories
 from mcsquared.samplers.steps.globals import draw_globals
-from mcsquared.samplers.steps.unique_categories import move_groups_of_unique_categories
+from mcsquared.samplers.steps.unique_categories import move_groups_with_unique_categories
 from mcsquared.samplers.sweep import BLOCKED
 from mcsquared.samplers.threads import ThreadPool
 from mcsquared.samplers.types import Key, Sweep
@@ -101,7 +101,7 @@ def visited(sweep, n_sweeps):
     for number in range(n_sweeps):
         sweep.key = Key(3, 0, number)
         sweep.globals = replace(sweep.globals, key=sweep.key)
-        move_groups_of_unique_categories(sweep)
+        move_groups_with_unique_categories(sweep)
         shares[tuple(sweep.state.cluster_of_group[MOVABLE].tolist())] += 1.0 / n_sweeps
     return shares
 
@@ -185,6 +185,6 @@ def share_moved(steps, seed):
 
 def test_groups_with_unique_categories_move():
     """Without the step they stay where they are in most sweeps."""
-    stuck = share_moved(BLOCKED.without(move_groups_of_unique_categories), 0)
+    stuck = share_moved(BLOCKED.without(move_groups_with_unique_categories), 0)
     moving = share_moved(BLOCKED, 0)
     assert moving > 2 * stuck

@@ -139,10 +139,10 @@ class NPTOT(hdp.DirichletProcessModel):
                 np.zeros((len(np.asarray(grid)), 1), np.int64), {self._column.name: grid}
             ).contexts[self._column.name]
             return np.asarray(column.convert_for("gaussian").values, np.float64)
-        seen = self._column.observations()
-        if not len(seen):
+        observed = self._column.observations()
+        if not len(observed):
             raise InputError("grid must be given if no time was observed in training, got None")
-        return np.linspace(seen.min(), seen.max(), GRID_POINTS)
+        return np.linspace(observed.min(), observed.max(), GRID_POINTS)
 
     def _start(self, corpus: Corpus) -> NPTOTChain:
         v, alpha = V.validated(self.v), ALPHA.validated(self.alpha)
@@ -262,18 +262,18 @@ class NPTOTDraw(hdp.HDPDraw):
         prior only. For a missing time, f is 1.
         """
         result = np.zeros((len(times), n_topics))
-        seen = ~np.isnan(times)
+        observed = ~np.isnan(times)
         by_topic = np.split(self.component_statistics, self.component_start[1:])
         for m in range(n_topics):
             occupied = by_topic[m] if m < self.n_topics else np.zeros((0, family.n_stats))
-            shape = np.append(occupied[:, 0], self.alpha)
-            log_weights = draw_log_dirichlet(shape[None, :], rng)[0]
+            concentration = np.append(occupied[:, 0], self.alpha)
+            log_weights = draw_log_dirichlet(concentration[None, :], rng)[0]
             new = split_unused_weight(float(np.exp(log_weights[-1])), self.alpha, rng)
             with np.errstate(divide="ignore"):
                 log_weights = np.concatenate([log_weights[:-1], np.log(new)])
             parameters = draw_content_parameters(family, pad_topics(occupied, len(new)), rng)
-            logs = family.log_likelihood(times[seen], parameters) + log_weights
-            result[seen, m] = np.logaddexp.reduce(logs, axis=1)
+            logs = family.log_likelihood(times[observed], parameters) + log_weights
+            result[observed, m] = np.logaddexp.reduce(logs, axis=1)
         return result
 
 

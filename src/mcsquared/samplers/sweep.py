@@ -32,7 +32,7 @@ from mcsquared.samplers.steps.split_merge import split_and_merge_clusters
 from mcsquared.samplers.steps.tables import draw_cluster_tables
 from mcsquared.samplers.steps.topic_moves import move_topics
 from mcsquared.samplers.steps.type_moves import move_types
-from mcsquared.samplers.steps.unique_categories import move_groups_of_unique_categories
+from mcsquared.samplers.steps.unique_categories import move_groups_with_unique_categories
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
 from mcsquared.samplers.types import Key, Sweep
 from mcsquared.state import NO_BOUNDS, Bounds, State
@@ -43,7 +43,7 @@ BLOCKED_STEPS: tuple[StepFunction, ...] = (
     add_empty_slots,
     draw_globals,  # ψ, ε, π, τ, φ
     draw_types,  # of units above groups; also l, if λ is finite and there are such units
-    move_groups_of_unique_categories,  # z of some groups with φ integrated out, if λ is finite
+    move_groups_with_unique_categories,  # z of some groups with φ integrated out, if λ is finite
     sweep_groups,  # z; also l, if it is drawn token by token
     draw_cell_topics,  # l of words, if λ = ∞
     move_topics,  # splits and merges, if λ is finite

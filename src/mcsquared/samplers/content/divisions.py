@@ -58,7 +58,7 @@ class GroupDivision(NamedTuple):
     attempt: int
     pairs: Pairs
     launch: Launch
-    category_shapes: Floats  # (categories of all bags,): current shapes of the Dirichlet priors
+    category_shapes: Floats  # (categories of all bags,): current Dirichlet parameters
     # (2 n_pairs, statistics of all contexts except bags): used for contexts of Python families
     statistics: Floats
     lam: float

@@ -15,7 +15,7 @@ from mcsquared.samplers.types import Globals, GroupTask, Labels
 
 
 class UniqueCategories(NamedTuple):
-    """Argument of `propose`: the globals; which categories occur once; shapes of all categories."""
+    """Argument of `propose_moves`: globals, which categories occur once, and their priors."""
 
     globals: Globals
     is_unique: Bools
@@ -32,13 +32,13 @@ class Proposals(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """Argument of `apply`: groups, indices in the corpus, increasing, and their clusters."""
+    """Argument of `apply_moves`: groups, indices in the corpus, increasing, and their clusters."""
 
     groups: Int64s
     clusters: Int32s
 
 
-def propose(
+def propose_moves(
     observations: Observations, labels: Labels, given: UniqueCategories, threads: ThreadPool
 ) -> tuple[Labels, Proposals]:
     """Draw a cluster for every group with a unique category, regardless of its bags."""
@@ -46,9 +46,9 @@ def propose(
     task = GroupTask(observations, labels, given.globals, threads)
     base, tabulated = tabulate_factorials(task)
     contexts = GroupOrder(task).contexts
-    none = contexts.bags._replace(smoothing=contexts.bags.smoothing[:0])
+    no_bags = contexts.bags._replace(smoothing=contexts.bags.smoothing[:0])
     tokens = (chosen, observations.groups, labels.topic_of_token, base, tabulated.reshape(-1))
-    weights = (given.globals.weights.log_cluster_weights, contexts._replace(bags=none))
+    weights = (given.globals.weights.log_cluster_weights, contexts._replace(bags=no_bags))
     proposed = np.empty(len(chosen), np.int32)
 
     def run(first: int, last: int) -> None:
@@ -72,7 +72,7 @@ def groups_with(bags: BagContexts, is_unique: Bools) -> Int64s:
     return np.unique(np.concatenate(groups))
 
 
-def apply(
+def apply_moves(
     observations: Observations, labels: Labels, moves: Moves, threads: ThreadPool
 ) -> tuple[Labels, int]:
     """Set the clusters of the groups that have moved; return their number."""

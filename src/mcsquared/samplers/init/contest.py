@@ -36,7 +36,7 @@ from mcsquared.samplers.steps.log_joint import log_bags, log_clusters, log_topic
 from mcsquared.samplers.steps.slots import add_empty_slots
 from mcsquared.samplers.steps.split_merge import SplitMergeRound, split_and_merge_clusters
 from mcsquared.samplers.steps.tables import draw_cluster_tables
-from mcsquared.samplers.steps.unique_categories import move_groups_of_unique_categories
+from mcsquared.samplers.steps.unique_categories import move_groups_with_unique_categories
 from mcsquared.samplers.threads import ThreadPool
 from mcsquared.samplers.types import Globals, GroupTask, Key, Labels, Sums, Sweep
 from mcsquared.state import Bounds, State
@@ -104,7 +104,7 @@ def _draw_clusters(
 STEPS = (
     add_empty_slots,
     draw_globals,
-    move_groups_of_unique_categories,
+    move_groups_with_unique_categories,
     sweep_clusters,
     draw_cluster_tables,
     resample_concentrations,
@@ -153,7 +153,7 @@ class WholeRound(SplitMergeRound):
 
     def log_content(self) -> float:
         """Return Σ_k W(S, O) with new tables O of every cluster."""
-        self.describe(np.zeros(0, np.int64))
+        self.clusters_and_roots(np.zeros(0, np.int64))
         sums = self.divide(self.empty_launch(), PROPOSAL, 0)
         shares, state = self.shares_of_sets(sums), self.sweep.state
         sets = divisions.GroupSets(shares, np.ones(len(shares), bool), state.lam, self.key)

@@ -190,7 +190,7 @@ def begin_log_density_on_host(
     """Start computing the log-density of content given topics and of bags given clusters.
 
     Returns a function that finishes the sum. Counts must not change before it is called. The
-    shapes of categories are those at the time of that call.
+    Dirichlet parameters of categories are those at the time of that call.
     """
     counts = state.counts
     finish_content: Callable[[], float]

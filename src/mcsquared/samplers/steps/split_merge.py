@@ -21,9 +21,9 @@ others are divided by a coin of unknown bias, so that their merges depend on the
 alone, which removes clusters that no launch would find again.
 
 If contexts act on topics, their rows τ_s and ω are given as well. The base measure of group j is
-b_j = w_j0 τ(S) + rest_j then, O has the tables that come from the cluster, and λb_j replaces λτ(S)
-in p(n_j). The tables of values change with those of clusters, and only their sums are known, so at
-the end τ_k and then the tables of all groups are redrawn.
+then b_j = w_j0 τ(S) + rest_j: O counts the tables that come from the cluster, and λb_j replaces
+λτ(S) in p(n_j). The tables of values change with those of clusters, and only their sums are known.
+Therefore τ_k and the tables of all groups are redrawn at the end.
 
 Pairs of a round have no cluster in common. The groups of a pair's clusters stay together, so pairs
 do not depend on each other, and all of them are proposed at once, by sums over groups.
@@ -81,16 +81,15 @@ def split_and_merge_clusters(sweep: Sweep) -> None:
     key, last_key = (sweep.key._replace(chain=sweep.key.chain + n * ROUND_CHAIN) for n in (1, 2))
     topics = with_unused_weight(state)
     effects = draw_effects(state.effects, sweep.priors, topics, last_key)
-    given = None if effects is None else rows_of_values(effects)
-    SplitMergeRound(sweep, key, given).run()
+    SplitMergeRound(sweep, key, None if effects is None else rows_of_values(effects)).run()
     sweep.backend.load_clusters(state)
     if effects is not None:
         log_shares = draw_shares(sweep, topics, last_key)
         argument = TableParameters(state.lam, log_shares, effects, last_key)
-        found = sweep.backend.sum_groups(redraw_tables, argument)
-        state.tables_in_cluster = found["tables_in_cluster"]
+        sums = sweep.backend.sum_groups(redraw_tables, argument)
+        state.tables_in_cluster = sums["tables_in_cluster"]
         assert state.effects is not None
-        state.effects.tables = found["tables_of_values"]
+        state.effects.tables = sums["tables_of_values"]
 
 
 class SplitMergeRound:
@@ -151,7 +150,7 @@ class SplitMergeRound:
         state, rng = self.sweep.state, self.key.generator(Step.CLUSTER_PAIRS)
         n_groups = self.sweep.observations.n_groups
         chosen = np.sort(rng.choice(n_groups, min(N_CANDIDATES, n_groups), replace=False))
-        clusters, rows = self.describe(chosen)
+        clusters, rows = self.clusters_and_roots(chosen)
         first = rng.integers(0, len(chosen), N_PAIRS)
         candidates = rng.integers(0, len(chosen), (N_PAIRS, MAX_CANDIDATES))
         n_candidates = 4 ** rng.integers(0, 4, N_PAIRS)
@@ -179,7 +178,7 @@ class SplitMergeRound:
             log_odds=np.log(coins[kept]) - np.log1p(-coins[kept]),
         )
 
-    def describe(self, chosen: Any) -> tuple[Int32s, Floats]:
+    def clusters_and_roots(self, chosen: Any) -> tuple[Int32s, Floats]:
         """Return clusters of groups, and square roots of their topic shares."""
         argument = divisions.ChosenGroups(len(self.sweep.state.topic_weights), chosen)
         parts = self.sweep.backend.map_groups(divisions.begin_division, argument)
@@ -214,9 +213,18 @@ class SplitMergeRound:
     def divide(self, launch: Launch, mode: int, attempt: int) -> dict[str, Any]:
         """Divide the groups of every pair; return the sums of both sides."""
         state = self.sweep.state
-        contexts, given = (state.category_shapes, self.statistics), (state.lam, self.key)
-        parts = (mode, attempt, self.pairs, launch)
-        division = GroupDivision(*parts, *contexts, *given, self.effects, self.cluster_draw)
+        division = GroupDivision(
+            mode=mode,
+            attempt=attempt,
+            pairs=self.pairs,
+            launch=launch,
+            category_shapes=state.category_shapes,
+            statistics=self.statistics,
+            lam=state.lam,
+            key=self.key,
+            effects=self.effects,
+            drawn=self.cluster_draw,
+        )
         return summed_chunks(self.sum_groups(divisions.divide, division))
 
     def estimate(self, sums: dict[str, Any]) -> Launch:
@@ -246,8 +254,8 @@ class SplitMergeRound:
     def shares_of_sets(self, sums: dict[str, Any]) -> Floats:
         """Return τ(S) of both sides and of their union, for every pair: (3 n_pairs, topic slots).
 
-        Near the fixed point τ = (vε + E[O | τ]) / (v + E|O|), by Newton steps in log τ_m with the
-        derivative of E[O_m | τ], the variance of O_m; steps are bounded. The sides come first.
+        A few bounded Newton steps in log τ_m towards τ = (vε + E[O | τ]) / (v + E|O|), where the
+        derivative of E[O_m | τ] is the variance of O_m. The sides come first.
         """
         state, not_used = self.sweep.state, np.zeros(0)
         shares = self.mean_shares(with_unions(sums["tables"]) / FIXED_POINT)
@@ -281,7 +289,7 @@ class SplitMergeRound:
         return terms.sum(axis=1) - log_rising_factorial(self.sweep.state.v, total) + log_likelihood
 
     def log_gain(self, sums: dict[str, Any], log_weight: Floats) -> Floats:
-        """Return log A of every pair divided, against its union."""
+        """Return log A(S → A, B) of every pair, with its sides A and B and their union S."""
         n_pairs = len(self.clusters)
         sizes = gammaln(with_unions(sums["groups"][: 2 * n_pairs, None])[:, 0])
         value = sizes + log_weight if self.levels is None else log_weight
@@ -304,22 +312,22 @@ class SplitMergeRound:
             state.add_cluster_slots(round_up_to_lanes(n_missing))  # as vector kernels require
         if tables.max(initial=0) > np.iinfo(state.tables.dtype).max:
             state.tables_in_cluster = state.tables.astype(np.int64)
-        occupied, n_pairs = state.counts.groups_in_cluster, len(log_gain)
+        cluster_sizes, n_pairs = state.counts.groups_in_cluster, len(log_gain)
         moved_to = self.clusters.copy()
         for p, (a, b) in enumerate(self.clusters):
             if self.pairs.is_split[p]:
                 is_full = bound is not None and state.n_clusters >= bound
                 if log_uniforms[p] >= log_gain[p] or is_full:
                     continue
-                b = int(np.flatnonzero(occupied == 0)[0])
+                b = int(np.flatnonzero(cluster_sizes == 0)[0])
                 moved_to[p, 1] = b
-                occupied[[a, b]] = groups[2 * p : 2 * p + 2]
+                cluster_sizes[[a, b]] = groups[2 * p : 2 * p + 2]
                 state.tables[[a, b]] = tables[2 * p : 2 * p + 2]
                 if self.levels is not None:
                     self.levels.split(p, a, b)
             elif log_uniforms[p] < -log_gain[p]:
                 moved_to[p, 1] = a
-                occupied[[a, b]] = groups[2 * p] + groups[2 * p + 1], 0
+                cluster_sizes[[a, b]] = groups[2 * p] + groups[2 * p + 1], 0
                 state.tables[a], state.tables[b] = tables[2 * n_pairs + p], 0
                 if self.levels is not None:
                     self.levels.merge(a, b)
@@ -334,7 +342,7 @@ def with_unions(sides: Any) -> Any:
 def log_marginals(observations: Observations, shapes: Floats, sums: dict[str, Any]) -> Floats:
     """Return the log marginal density of the contexts of every set, up to a constant.
 
-    ``shapes`` are those of the categories of all bags.
+    ``shapes`` are the Dirichlet parameters of the categories of all bags.
     """
     n_sides = len(sums["groups"]) - 1
     total = np.zeros(n_sides + n_sides // 2)

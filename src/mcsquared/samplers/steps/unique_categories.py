@@ -19,24 +19,30 @@ import numpy as np
 from mcsquared.kernels.cpu.contexts import ContextCounts
 from mcsquared.kernels.cpu.unique_categories import accept_clusters
 from mcsquared.kernels.rng import Step
-from mcsquared.samplers.content import unique_categories as content
 from mcsquared.samplers.content.python_families import is_integrated
+from mcsquared.samplers.content.unique_categories import (
+    Moves,
+    Proposals,
+    UniqueCategories,
+    apply_moves,
+    propose_moves,
+)
 from mcsquared.samplers.steps.contexts import draw_log_categories
 from mcsquared.samplers.types import Sweep
 
 
-def move_groups_of_unique_categories(sweep: Sweep) -> None:
+def move_groups_with_unique_categories(sweep: Sweep) -> None:
     """Propose another cluster for every group with a category that occurs nowhere else."""
     if not sweep.observations.bag_families or not is_possible(sweep):
         return
     is_unique = sweep.state.counts.category_counts.sum(axis=0, dtype=np.int64) == 1
     if not is_unique.any():
         return
-    argument = content.UniqueCategories(sweep.globals, is_unique, sweep.state.category_shapes)
-    parts: list[content.Proposals] = sweep.backend.map_groups(content.propose, argument)
+    argument = UniqueCategories(sweep.globals, is_unique, sweep.state.category_shapes)
+    parts: list[Proposals] = sweep.backend.map_groups(propose_moves, argument)
     moves = accept(sweep, parts)
     if len(moves.groups):
-        sweep.backend.map_groups(content.apply, moves)
+        sweep.backend.map_groups(apply_moves, moves)
         contexts = sweep.globals.contexts._replace(log_categories=draw_log_categories(sweep))
         sweep.globals = replace(sweep.globals, contexts=contexts)
 
@@ -44,7 +50,7 @@ def move_groups_of_unique_categories(sweep: Sweep) -> None:
 def is_possible(sweep: Sweep) -> bool:
     """Return whether λ is finite and nothing is integrated out in the sweep over the groups.
 
-    Levels and effects are left out, and so are backends that draw φ on a device.
+    Models with levels or effects are excluded, and so are backends that draw φ on a device.
     """
     state, observations = sweep.state, sweep.observations
     integrated = any(is_integrated(context) for context in observations.python_contexts)
@@ -52,10 +58,10 @@ def is_possible(sweep: Sweep) -> bool:
     return simple and math.isfinite(state.lam) and sweep.backend.draws_contexts_on_host
 
 
-def accept(sweep: Sweep, parts: list[content.Proposals]) -> content.Moves:
+def accept(sweep: Sweep, parts: list[Proposals]) -> Moves:
     """Accept or reject the proposals in turn; return the groups that move, and update the bags."""
     state, dense = sweep.state, sweep.observations.dense
-    none = dense._replace(kind=dense.kind[:0])
+    no_dense = dense._replace(kind=dense.kind[:0])
     n_groups = sum(len(part.groups) for part in parts)
     rng = sweep.key.generator(Step.UNIQUE_MOVES)
     log_uniforms = np.log(1.0 - rng.random(n_groups))
@@ -68,11 +74,11 @@ def accept(sweep: Sweep, parts: list[content.Proposals]) -> content.Moves:
     groups, clusters, first = [], [], 0
     for part in parts:
         found, last = part.clusters.copy(), first + len(part.groups)
-        accept_clusters(part.proposed, none, part.bags, counts, log_uniforms[first:last], found)
+        accept_clusters(part.proposed, no_dense, part.bags, counts, log_uniforms[first:last], found)
         moved = found != part.clusters
         groups.append(part.groups[moved])
         clusters.append(found[moved])
         first = last
     state.counts.category_counts = counts.categories
     state.counts.category_totals = counts.totals
-    return content.Moves(np.concatenate(groups), np.concatenate(clusters))
+    return Moves(np.concatenate(groups), np.concatenate(clusters))

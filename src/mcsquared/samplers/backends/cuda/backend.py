@@ -204,7 +204,7 @@ class CudaBackend(Backend):
     def _draw_categories(self, sweep: Sweep) -> Any:
         """Draw the log-probabilities of the categories of all bags in every cluster slot.
 
-        They are drawn on the host if the shapes of categories differ.
+        They are drawn on the host if the Dirichlet parameters of categories differ.
         """
         n_cluster_slots, key = self.buffers.n_cluster_slots, sweep.key
         out = self.buffers.log_categories
