@@ -134,7 +134,7 @@ class State:
     eta: float
     lam: float
     sweep: int  # completed sweeps
-    category_shapes: Floats  # g b_v (categories of all bags,): Dirichlet shapes of contexts
+    category_shapes: Floats  # g b_v (categories of all bags,): Dirichlet parameters
     counts: Counts = field(repr=False)
     tables_in_cluster: CountArray | None = None  # O_km (cluster slots, topic slots)
     effects: EffectState | None = None  # None if no context acts on topics

@@ -138,7 +138,7 @@ def fit(
         None, metavar="S", help="Time limit; the model contains the draws kept until then."
     ),
     checkpoint_every: float | None = Option(
-        None, metavar="S", help="Seconds between two writes of the checkpoint (default: 20)."
+        None, metavar="S", help="Seconds between checkpoints (default: 20)."
     ),
     seed: int = SEED,
     chains: int | None = Option(
@@ -174,16 +174,20 @@ def fit(
         "(default: function words of the detected language, above 100 texts).",
     ),
     min_df: str | None = Option(
-        None, metavar="N", help="Drop words in fewer than N texts, or than this share of them."
+        None,
+        metavar="N",
+        help="Drop words in fewer than N texts (5), or in less than this share of them (0.01).",
     ),
     max_df: str | None = Option(
-        None, metavar="N", help="Drop words in more than N texts, or than this share of them."
+        None,
+        metavar="N",
+        help="Drop words in more than N texts (500), or in more than this share of them (0.5).",
     ),
     ngrams: int | None = Option(
         None, min=1, metavar="N", help="Count sequences of up to N words as well."
     ),
     token_pattern: str | None = Option(
-        None, metavar="REGEX", help="Regular expression of a word (default: two or more letters)."
+        None, metavar="REGEX", help="Regular expression for words (default: two or more letters)."
     ),
     lowercase: bool = Option(True, help="Convert texts to lower case."),
     keep: list[str] | None = Option(
@@ -255,7 +259,7 @@ def predict(
     memory: str = MEMORY,
     level_context: list[str] | None = LEVEL_CONTEXTS,
     raw: bool = Option(
-        False, "--raw", help="Write names that a spreadsheet would run as formulas unchanged."
+        False, "--raw", help="Do not escape names that a spreadsheet would run as formulas."
     ),
 ) -> None:
     """Write the cluster, its probability and the topic shares of each new group to a CSV file."""
@@ -285,7 +289,9 @@ def evaluate(
         False, "--given-contexts", help="Condition on the contexts of the groups."
     ),
     labels: str | None = Option(
-        None, metavar="COLUMN", help="Column of known classes to compare the clusters with."
+        None,
+        metavar="COLUMN",
+        help="Column of known classes, which are compared with the clusters.",
     ),
     training: Path | None = Option(
         None, metavar="FILE", help="Training data: print their perplexity as well."

@@ -135,7 +135,7 @@ class Corpus(LevelsMixin, ContentSizes):
             (alternatives: a list, a language such as "german", or None). ``ngrams=2`` counts pairs
             of words as well, and ``keep`` may list "hashtags" and "emojis". Tags and entities of
             HTML are removed. In scripts without spaces, such as Chinese, pairs of characters are
-            counted (``character_pairs=False`` prevents it); a tokenizer of the language finds
+            counted unless ``character_pairs=False``; pass a ``tokenizer`` of the language to count
             words. `notes` reports dropped words. A model splits new texts in the same way.
 
         Examples

@@ -15,7 +15,7 @@ from mcsquared.corpus.sources.frames import Table, context_columns
 from mcsquared.errors import InputError
 from mcsquared.markup import plural
 
-MAX_OUTSIDE = 0.05  # of a context's values: those of groups without a unit, if it moves to units
+MAX_OUTSIDE = 0.05  # share of a context's values that may be lost, those of groups without a unit
 
 
 def place_contexts(
@@ -27,9 +27,9 @@ def place_contexts(
 ) -> list[dict[str, Column]]:
     """Return the contexts of the groups and those of every level, the lowest first.
 
-    A context moves up as long as it is constant within units. Levels have ``names``, parents of
-    their children, int32 (n_children,), and numbers of units. ``notes`` on contexts that move or
-    could have moved are appended.
+    A context moves up as long as it is constant within units. ``names``, ``parents_of`` (the unit
+    of each child, int32 (n_children,)) and ``n_units_of`` have one entry per level. Notes on
+    contexts that move, or would move but for values outside units, are appended to ``notes``.
     """
     placed: list[dict[str, Column]] = []
     level_of: dict[str, str] = {}  # of the contexts that move
@@ -132,12 +132,12 @@ class Constancy(NamedTuple):
 
     @property
     def moves(self) -> bool:
-        """Whether the context becomes one of the units, which loses values of few groups."""
+        """Whether the context moves to the units; values of groups without a unit are lost."""
         return self.is_constant and self.n_outside <= MAX_OUTSIDE * self.n_values
 
 
 def constancy(column: Column, parents: Int32s, n_units: int) -> Constancy:
-    """Return whether a column is constant within units, some of which have two of its values."""
+    """Return whether a column is constant within units, one of which has two or more values."""
     codes = row_codes(column)
     observed = codes >= 0
     inside = observed & (parents >= 0)

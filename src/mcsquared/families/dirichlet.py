@@ -61,25 +61,25 @@ class Dirichlet(ConjugateFamily):
 
     @property
     def initial_shape(self) -> float:
-        """The initial shape of every category in a chain."""
+        """The initial Dirichlet parameter of every category in a chain."""
         return DEFAULT_CONCENTRATION if self.is_learned else float(self.shapes)
 
     @property
     def shapes(self) -> Any:
-        """The Dirichlet shapes of the categories: one float, or float64 (size,)."""
+        """The Dirichlet parameters of the categories: one float, or float64 (size,)."""
         if self.is_learned:
             kind = type(self).__name__
             raise InputError(f"concentration of {kind} must be a number here, got a learned one")
         return DEFAULT_CONCENTRATION if self.concentration is None else self.concentration
 
     def given(self, shapes: Floats) -> Self:
-        """Return the family with the current shapes of its categories, float64 (size,)."""
+        """Return the family with these Dirichlet parameters of its categories, float64 (size,)."""
         family = copy.copy(self)
         object.__setattr__(family, "concentration", shapes)
         return family
 
     def kernel_parameters(self) -> Floats:
-        """Return the shape of every category, which must be equal, and their number."""
+        """Return the Dirichlet parameter, equal for all categories, and their number."""
         return np.array([self.shapes, self.n_stats], np.float64)
 
     def filled_without_data(self) -> Self:

@@ -215,9 +215,9 @@ class Priors:
         return any(isinstance(f, Dirichlet) and f.is_learned for f in self.contexts.values())
 
     def context_given(self, name: str, shapes: Floats | None) -> ConjugateFamily:
-        """Return the family of a context, given the shapes of all categories in a draw.
+        """Return the family of a context, given the Dirichlet parameters in a draw.
 
-        Without them, the shapes are the initial ones of a chain.
+        If they are None, the initial ones of a chain are used.
         """
         family = self.contexts[name]
         if not isinstance(family, Dirichlet) or not family.is_learned:

@@ -267,11 +267,11 @@ class Observations:
 
     @property
     def has_learned_bags(self) -> bool:
-        """Whether the shapes of some bags are resampled."""
+        """Whether the Dirichlet parameters of some bags are resampled."""
         return any(family.is_learned for family, _ in self.bag_columns)
 
     def bags_given(self, shapes: Floats) -> BagContexts:
-        """Return the bags with the current shapes of all categories."""
+        """Return the bags with the current Dirichlet parameters of all categories."""
         if not self.has_learned_bags:
             return self.bags
         smoothing = [
@@ -281,7 +281,7 @@ class Observations:
         return self.bags._replace(shapes=shapes, smoothing=np.array(smoothing, np.float64))
 
     def bag_columns_given(self, shapes: Floats) -> list[tuple[Dirichlet, slice]]:
-        """Return `bag_columns`, the families with the current shapes of their categories."""
+        """Return `bag_columns`, the families with their current Dirichlet parameters."""
         return [
             (family.given(shapes[columns]) if family.is_learned else family, columns)
             for family, columns in self.bag_columns

@@ -31,7 +31,7 @@ class UnitContext:
         return isinstance(self.family, Dirichlet) and self.family.is_learned
 
     def initial_shapes(self) -> Floats:
-        """Return the initial shapes of the categories, float64 (n_categories,).
+        """Return the initial Dirichlet parameters of the categories, float64 (n_categories,).
 
         They are empty, (0,), if the context is not learned.
         """
@@ -40,7 +40,7 @@ class UnitContext:
         return np.full(self.family.n_stats, self.family.initial_shape)
 
     def family_given(self, shapes: Floats) -> ConjugateFamily:
-        """Return the family, with the current shapes of its categories if they are learned."""
+        """Return the family, with its current Dirichlet parameters if they are learned."""
         if isinstance(self.family, Dirichlet) and self.family.is_learned:
             return self.family.given(shapes)
         return self.family

@@ -32,7 +32,7 @@ class TypeDraw:
     draws_below: Int64s  # draws from the weights at the root of the level below, (n_types below,)
     alpha: float  # concentration of types
     v: float  # concentration of the types below in a type
-    shapes: Floats  # Dirichlet shapes of all learned contexts, one after another
+    shapes: Floats  # Dirichlet parameters of all learned contexts, one after another
 
     def weights_below(self, alpha: float) -> tuple[Floats, float]:
         """Return the mean weights of the types below, and that of unused ones.
@@ -58,7 +58,7 @@ class ParameterDraw(Concentrations):
     topic_weights: Floats  # (n_topics,)
     unused_weight: float
     tables_in_cluster: sparse.csr_matrix | None = None  # (n_clusters, n_topics)
-    # Dirichlet shapes of the categories of all bag and categorical contexts; None if all are fixed.
+    # Dirichlet parameters of all bag and categorical contexts; None if all are fixed.
     category_shapes: Floats | None = None
     # Statistics of contexts with a background, side by side (n_clusters + 1, statistics): of values
     # that come from each cluster and, in the last row, from the background. None: no background.

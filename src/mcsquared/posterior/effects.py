@@ -116,7 +116,7 @@ def _samples(posterior: Posterior, name: str, rows: slice, rng: Rng) -> Iterator
 def _dirichlet_shapes(
     posterior: Posterior, draw: ParameterDraw, name: str
 ) -> tuple[Floats, Floats, float]:
-    """Return the Dirichlet shapes of an effect's values, their average topic shares, and ω.
+    """Return the Dirichlet parameters of an effect's values, their average topic shares, and ω.
 
     The arrays are (n_values, n_topics + 1) and (n_topics + 1,); the last column is the sum of all
     unused topics.

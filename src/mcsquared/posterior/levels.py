@@ -249,7 +249,7 @@ def parameters_of_level(
 
 
 def shapes_of_categories(prior: LevelPriors, draw: TypeDraw) -> Floats | None:
-    """Return the shapes of all categories of a level, the fixed ones included, as in a draw."""
+    """Return the Dirichlet parameters of a level, those of fixed priors included, as in a draw."""
     families = [family for family in prior.contexts.values() if isinstance(family, Dirichlet)]
     if not any(family.is_learned for family in families):
         return None

@@ -85,7 +85,7 @@ def _check_concentrations(alpha: float, v: float, prior: LevelPriors | None = No
 
 
 def unpack_shapes(reader: Reader, name: str, n_categories: int) -> Floats:
-    """Return the shapes of categories, which must be positive."""
+    """Return the Dirichlet parameters of categories, which must be positive."""
     shapes = reader.array(name, np.float64, (n_categories,), 0.0, MAX_CONCENTRATION)
     if not (shapes > 0.0).all():
         raise ModelFileError(f"the array {name!r} must be positive")

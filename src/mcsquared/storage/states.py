@@ -138,7 +138,7 @@ def _concentrations(reader: Reader, priors: Priors) -> dict[str, Any]:
 
 
 def _state_shapes(reader: Reader, observations: Observations) -> Floats:
-    """Return the shapes of the categories of all bags; fixed ones are those of the priors."""
+    """Return the Dirichlet parameters of all bags; fixed ones are those of the priors."""
     shapes = observations.bags.shapes.copy()
     if observations.has_learned_bags:
         learned = unpack_shapes(reader, "category_shapes", len(shapes))

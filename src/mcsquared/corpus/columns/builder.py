@@ -194,8 +194,8 @@ class ColumnBuilder:
             elif batch.kind == "floats":
                 if len(self._widths) < 2:
                     self._widths.update(np.unique(batch.lengths[batch.lengths > 0]).tolist())
-                seen = values[~np.isnan(values)]
-                self._is_fractional = self._is_fractional or bool((seen != np.floor(seen)).any())
+                known = values[~np.isnan(values)]
+                self._is_fractional = self._is_fractional or bool((known != np.floor(known)).any())
             else:  # in UTF-8, this byte occurs in no other character
                 self._has_semicolon = self._has_semicolon or bool((values == ord(";")).any())
             self._buffer.append(batch.lengths, values, batch.counts)

@@ -162,8 +162,8 @@ def _as_boolean(column: Column) -> Column | None:
 def _as_count(column: Column) -> Column | None:
     if column.kind not in ("number", "boolean"):
         return None
-    seen = column.values[column.observed]
-    invalid = seen[(seen < 0) | (seen != np.floor(seen))]
+    observed = column.values[column.observed]
+    invalid = observed[(observed < 0) | (observed != np.floor(observed))]
     if len(invalid):
         form = family_for_kind("count").column_form
         raise InputError(f"context {column.name!r} must be {form}, got {invalid[0]:g}")

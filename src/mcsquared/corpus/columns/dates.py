@@ -1,4 +1,4 @@
-"""Dates in the notations of spreadsheets and exports."""
+"""Parse dates in the formats of spreadsheets and exported files."""
 
 import datetime
 import re
@@ -49,7 +49,7 @@ _MONTH_OF_PREFIX = _months_by_prefix()
 def parse_date(text: str, day_first: bool | None) -> datetime.datetime | None:
     """Return the date in UTC; None if the string is not a date, or its order is unclear.
 
-    ``day_first`` says how to read 03/04/2020; see `is_day_first`.
+    If ``day_first``, 03/04/2020 is 3 April; see `is_day_first`.
 
     >>> parse_date("21.06.14", None).date(), parse_date("3 mai 2020", None).date()
     (datetime.date(2014, 6, 21), datetime.date(2020, 5, 3))
@@ -71,7 +71,7 @@ def parse_iso(text: str) -> datetime.datetime | None:
 
 
 def is_day_first(fields: Sequence[str]) -> bool | None:
-    """Return whether 03/04/2020 is the third of April, given all fields; None if it is unclear."""
+    """Return whether 03/04/2020 is 3 April, given all fields; None if it is unclear."""
     matches = [match for field in fields if (match := _DAY_MONTH.fullmatch(_TIME.sub("", field)))]
     if any(match[2] == "." for match in matches):
         return True
@@ -114,8 +114,8 @@ def _parse_local(text: str, day_first: bool | None) -> datetime.datetime | None:
 def _time_of_day(match: re.Match[str] | None) -> tuple[int, int, int]:
     if match is None:
         return 0, 0, 0
-    hour, minute, second, half = match.groups()
+    hour, minute, second, am_pm = match.groups()
     hours = int(hour)
-    if half is not None:
-        hours = hours % 12 + (12 if half.lower() == "p" else 0)
+    if am_pm is not None:
+        hours = hours % 12 + (12 if am_pm.lower() == "p" else 0)
     return hours, int(minute), int(second or 0)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mcsquared.errors import InputError, input_errors
 
-_SAMPLE_LENGTH = 400_000  # bytes that reveal the encoding
+_SAMPLE_LENGTH = 400_000  # bytes used to detect the encoding
 _MIN_COMMON = 0.85  # share of the letters beyond ASCII that are common in the language
 _MIN_KANA = 0.3
 
@@ -43,7 +43,7 @@ def read_text(path: Path, encoding: str | None) -> tuple[str, list[str]]:
     if "\0" in text:
         raise InputError(f"{path} is not a text file in {encoding}: it contains zero bytes")
     if not text.strip():
-        raise InputError(f"{path} must have one row per group, but is empty")
+        raise InputError(f"{path} must have one row per group, got an empty file")
     return text, notes
 
 

@@ -32,7 +32,7 @@ _FORMAT_OF_SUFFIX = {
 _SEPARATORS = (",", ";", "\t", "|")
 _SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\r?\n')  # the first line of tables for Excel
-_SAMPLE_LENGTH, _SAMPLE_ROWS = 1_000_000, 50  # characters and lines that reveal the separator
+_SAMPLE_LENGTH, _SAMPLE_ROWS = 1_000_000, 50  # characters and lines used to detect the separator
 _MAX_FIELD_LENGTH = 2**31 - 1  # texts may exceed the 128 KB that csv allows by default
 
 
@@ -100,7 +100,7 @@ def _check_readable(path: Path, kind: str) -> None:
         elif not path.exists():
             raise InputError(f"{path} does not exist")
         elif path.is_file() and path.stat().st_size == 0:
-            raise InputError(f"{path} must have one row per group, but is empty")
+            raise InputError(f"{path} must have one row per group, got an empty file")
 
 
 def _checked_separator(sep: str) -> str:
@@ -120,7 +120,7 @@ def detect_separator(text: str, default: str) -> str:
     sample = text[:_SAMPLE_LENGTH]
     for separator in (default, *(mark for mark in _SEPARATORS if mark != default)):
         try:
-            with _long_fields():
+            with _allow_long_fields():
                 rows = [row for row in csv.reader(io.StringIO(sample), delimiter=separator) if row]
         except csv.Error:  # a field that is too long
             continue
@@ -131,7 +131,7 @@ def detect_separator(text: str, default: str) -> str:
         if len(widths) == 1 and (width := widths.pop()) > most:
             best, most = separator, width
     header = sample.lstrip().partition("\n")[0]
-    if best is None and default not in header:  # uneven lines, which the reader names
+    if best is None and default not in header:  # lines of different lengths, an error later
         best = max(_SEPARATORS, key=header.count)
     return default if best is None or best not in header else best
 
@@ -141,8 +141,8 @@ def _read_delimited(path: Path, text: str, delimiter: str, notes: list[str]) -> 
 
     Empty fields beyond the header, and repetitions of the header, are dropped.
     """
-    n_repeated = 0  # headers
-    with _long_fields():
+    n_repeated_headers = 0
+    with _allow_long_fields():
         # Strict: a quote that is never closed is an error, not one long last field.
         lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
         try:
@@ -158,7 +158,7 @@ def _read_delimited(path: Path, text: str, delimiter: str, notes: list[str]) -> 
                         "separator (sep=, or --sep in mc2)"
                     )
                 if len(header) > 1 and [field.strip() for field in row[: len(header)]] == header:
-                    n_repeated += 1
+                    n_repeated_headers += 1
                     continue
                 for column, value in zip(columns, row, strict=False):
                     column.append(value)
@@ -166,8 +166,8 @@ def _read_delimited(path: Path, text: str, delimiter: str, notes: list[str]) -> 
             raise InputError(
                 f"{path} cannot be read at line {lines.line_num}: {error}; it may be truncated"
             ) from error
-    if n_repeated:
-        repetitions = plural(n_repeated, "repetition")
+    if n_repeated_headers:
+        repetitions = plural(n_repeated_headers, "repetition")
         notes.append(f"dropped {repetitions} of the header of {path.name}")
     names = [name or f"column {i + 1}" for i, name in enumerate(header)]
     if not columns[0]:
@@ -178,7 +178,7 @@ def _read_delimited(path: Path, text: str, delimiter: str, notes: list[str]) -> 
 
 
 @contextmanager
-def _long_fields() -> Iterator[None]:
+def _allow_long_fields() -> Iterator[None]:
     before = csv.field_size_limit(_MAX_FIELD_LENGTH)
     try:
         yield
@@ -234,5 +234,5 @@ def _read_parquet(path: Path) -> Table:
 
 
 def parquet_errors(path: Path) -> AbstractContextManager[None]:
-    """Raise errors of pyarrow, which may be of any type, as an `InputError` on a damaged file."""
+    """Convert errors of pyarrow, which may be of any type, to `InputError`."""
     return input_errors(f"{path} is not a complete Parquet file", Exception)

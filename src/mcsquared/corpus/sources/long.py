@@ -35,7 +35,9 @@ def long_parts(
     keys = as_list(table.typed(group, "group"))
     row = next((i for i, key in enumerate(keys) if is_missing(key)), None)
     if row is not None:
-        raise InputError(f"group: the column {group!r} must not be missing, but is in row {row}")
+        raise InputError(
+            f"group: the column {group!r} must have no missing values, got one in row {row}"
+        )
     number_of: dict[str, int] = {}
     group_of_row = np.array(
         [number_of.setdefault(category_label(key), len(number_of)) for key in keys], np.int64

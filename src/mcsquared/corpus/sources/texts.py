@@ -36,7 +36,7 @@ from mcsquared.corpus.sources.words import (
 from mcsquared.errors import InputError, input_errors
 from mcsquared.markup import plural
 
-_SAMPLE_LENGTH = 1 << 22  # characters that show the language, if the first texts are long
+_SAMPLE_LENGTH = 1 << 22  # characters used to detect the language, if the first texts are long
 _MANY_TEXTS = 100  # above this, a word that occurs in a single text is often a misprint
 
 
@@ -169,7 +169,7 @@ class WordsBuilder:
     def add_texts(self, texts: list[str | None]) -> None:
         """Split and count the texts of consecutive groups.
 
-        The first ones are counted once there are enough of them to find the language, which then
+        The first ones are counted once there are enough of them to detect the language, which then
         does not depend on the batches.
         """
         self._n_missing += sum(text is None for text in texts)
@@ -178,7 +178,7 @@ class WordsBuilder:
             self._count_pending()
             return
         with self._vectorizer_errors():
-            self._analyzer()  # wrong arguments are an error of the first batch
+            self._analyzer()  # reports invalid arguments with the first batch
 
     def _count_pending(self) -> None:
         """Split and count the texts that were added and not yet counted."""
@@ -334,7 +334,7 @@ class WordsBuilder:
 
 
 def sample_of_texts(texts: list[str | None]) -> tuple[list[str | None], bool]:
-    """Return the first texts, which show the language, and whether they are enough."""
+    """Return the texts used to detect the language, and whether they are enough."""
     n_characters = 0
     for i, text in enumerate(texts[:_MANY_TEXTS]):
         n_characters += len(text or "")

@@ -1,4 +1,4 @@
-"""Collect the vectors of groups: from batches, into files of a scratch folder; or from lists."""
+"""Collect the vectors of groups, from batches (in files of a scratch folder) or from lists."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class BufferedVectors:
         return Vectors(start, values.reshape(-1, self.width))
 
     def without_rows(self) -> Vectors:
-        """Return no vectors of the same width."""
+        """Return an empty set of vectors of the same width."""
         return Vectors(np.zeros(1, np.int64), np.zeros((0, self.width)))
 
 
@@ -89,8 +89,8 @@ class VectorsBuilder:
 def vectors_from_lists(values: Sequence[Any]) -> Vectors | None:
     """Return the vectors of groups given as lists of vectors, or as one list of floats each.
 
-    A group without vectors is missing or an empty list. Return None if the lists, if there are any,
-    contain something else, such as words or integer codes.
+    Missing values and empty lists are groups without vectors. Return None if the lists contain
+    something else, such as words or integer codes, or if all are empty.
     """
     lists = [value for value in values if isinstance(value, _LISTS) and len(value)]
     entries = (entry for value in lists for entry in value)
