@@ -66,9 +66,11 @@ class Settings:
         Fits of simulated groups with a level above them.
     un_share : float
         Share of the UN speeches that are fitted with countries as a level.
-    un_sweeps, un_topics, un_seeds, un_warm_up : int
-        These fits, their largest number of topics, and the sweeps before those whose cost is
-        compared.
+    un_chains, un_sweeps, un_seeds : int
+        These fits.
+    type_sweeps, un_topics, un_warm_up : int
+        Sweeps of the speeches whose types are sampled from several starts, the largest number of
+        topics there and in the sweeps whose cost is compared, and the sweeps before those.
     related_sweeps, related_seeds : int
         Fits of related models to the labelled images.
     pairs, pair_seconds, thread_warm_up
@@ -137,7 +139,9 @@ class Settings:
     level_starts: int = 10
     level_sweeps: int = 80
     un_share: float = 0.25
-    un_sweeps: int = 300
+    un_chains: int = 8
+    un_sweeps: int = 40
+    type_sweeps: int = 300
     un_topics: int = 50
     un_seeds: int = 2
     un_warm_up: int = 12
@@ -209,7 +213,9 @@ class Settings:
             identifiable_sweeps=50,
             level_starts=1,
             level_sweeps=10,
+            un_chains=2,
             un_sweeps=6,
+            type_sweeps=6,
             un_seeds=1,
             un_warm_up=2,
             related_sweeps=6,

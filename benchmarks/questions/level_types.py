@@ -135,7 +135,7 @@ def run(settings: Settings) -> Result:
         ("start", "AMI of the start", "types", "AMI", "log-density"),
         rows,
         notes=[
-            f"Clusters are those of the last of {settings.un_sweeps} sweeps of "
+            f"Clusters are those of the last of {settings.type_sweeps} sweeps of "
             f"{corpus.n_groups:,} UN speeches, at most {settings.un_topics} topics. Given them, "
             "types are drawn in turn with their weights over clusters summed out; concentrations "
             f"are resampled. Means of the second half of {N_SCANS} scans. AMI is that with the "
@@ -156,7 +156,7 @@ def _clusters_of_units(corpus: Corpus, settings: Settings) -> np.ndarray:
     priors, bounds = Priors.for_corpus(corpus, lam=Gamma(1, 0.1)), Bounds(None, settings.un_topics)
     observations, seed = observe(corpus, priors), settings.seed
     state = BLOCKED.start(observations, priors, seed, 0, "auto", None, None, bounds=bounds)
-    for _ in range(settings.un_sweeps):
+    for _ in range(settings.type_sweeps):
         BLOCKED.sweep(state, observations, priors, seed, 0, bounds)
     level = corpus.levels[0]
     counts = np.zeros((level.n_units, len(state.counts.groups_in_cluster)), np.int32)

@@ -154,3 +154,62 @@ def test_starts_of_large_corpora_compete(limit, competes, monkeypatch):
     infinite = Priors.for_corpus(separated()[0], lam=math.inf)
     starts.start_blocked(observations, infinite, 0, 0, "random")
     assert not calls
+
+
+@pytest.mark.parametrize(
+    ("values", "tried", "best"),
+    [
+        ({1: 0.0, 2: 1.0, 4: 2.0, 8: 1.0}, [1, 2, 4, 8], 4),
+        ({1: 0.0, 2: -1.0, 4: 9.0}, [1, 2], 1),
+        ({1: 0.0, 2: 1.0, 4: 2.0, 8: 3.0}, [1, 2, 4, 8], 8),
+    ],
+)
+def test_numbers_of_clusters_are_tried_until_one_is_less_probable(values, tried, best, monkeypatch):
+    state, *arguments, _ = given(np.zeros_like)
+    sizes = []
+
+    def sample(candidate, *_):
+        sizes.append(candidate.n_clusters)
+        return values[candidate.n_clusters]
+
+    monkeypatch.setattr(contest, "NUMBERS", (2, 4, 8))
+    monkeypatch.setattr(contest, "cluster_rows", lambda rows, n, _: np.arange(len(rows)) % n)
+    monkeypatch.setattr(contest, "sample_clusters", sample)
+    found = contest.with_number_of_clusters(state, *arguments, 0, 0, NO_BOUNDS)
+    assert sizes == tried
+    assert found.n_clusters == best
+    np.testing.assert_array_equal(found.topic_of_token, state.topic_of_token)
+
+
+def test_a_bound_on_clusters_limits_the_numbers_that_compete(monkeypatch):
+    monkeypatch.setattr(contest, "sample_clusters", lambda *_: pytest.fail("a contest"))
+    state, *arguments, _ = given(np.zeros_like)
+    bounds = Bounds(clusters=contest.NUMBERS[0] - 1)
+    assert contest.with_number_of_clusters(state, *arguments, 0, 0, bounds) is state
+
+
+def test_clusters_of_several_candidates_are_those_of_the_data():
+    state, observations, priors, kind = given(np.zeros_like)
+    found = contest.with_number_of_clusters(state, observations, priors, 0, 0, NO_BOUNDS)
+    assert adjusted_rand_score(found.cluster_of_group, kind) > 0.6
+    assert found.sweep == 0
+    assert differences(found.counts, recount(found, observations)) == []
+
+
+@pytest.mark.parametrize("levels", [True, False])
+def test_only_corpora_with_levels_compare_numbers_of_clusters(levels, monkeypatch):
+    calls = []
+    corpus, _ = separated()
+    if levels:
+        corpus = corpus.with_contexts({"unit": [f"u{j % 5}" for j in range(corpus.n_groups)]})
+        corpus = corpus.with_levels("unit")
+    priors = Priors.for_corpus(corpus, lam=Gamma(1, 0.1))
+    monkeypatch.setattr(starts, "MAX_SMALL_TOKENS", 0)
+    monkeypatch.setattr(
+        starts, "with_number_of_clusters", lambda state, *_: calls.append(state) or state
+    )
+    starts.start_blocked(observe(corpus, priors), priors, 0, 0, "auto")
+    assert bool(calls) == levels
+    calls.clear()
+    starts.start_blocked(observe(corpus, priors), priors, 0, 0, "random")
+    assert not calls

@@ -1,9 +1,9 @@
-"""A contest between the initial clusters and those found from a single cluster (λ finite).
+"""A contest between initial clusters and those found from a single cluster (λ finite).
 
 Surplus clusters of a start stay: the topics adapt to them within a few sweeps, and merging two of
-them then costs more than it gains. Given the topics of the start, both candidates are therefore
-sampled for some sweeps, each with its own concentrations, and the chain begins with the more
-probable one. With the same topics, their probabilities can be compared:
+them then costs more than it gains. Given the topics of the start, candidates are therefore sampled
+for some sweeps, each with its own concentrations, and the chain begins with the most probable one.
+With the same topics, their probabilities can be compared:
 
     p(z, l, x, ε)  =  p(ε) α^K Γ(α) / Γ(α + J) Π_k Γ(n_k) m(x_k) p(l_k | vε, λ)
 
@@ -17,6 +17,7 @@ import math
 
 import numpy as np
 
+from mcsquared.arrays import Int32s
 from mcsquared.gamma import Gamma
 from mcsquared.kernels.cpu.counts import sum_log_rising_factorials
 from mcsquared.kernels.cpu.split_merge import FIXED_POINT, PROPOSAL, Pairs
@@ -27,7 +28,8 @@ from mcsquared.observations import Observations
 from mcsquared.samplers.backends.local import LocalBackend
 from mcsquared.samplers.content import divisions
 from mcsquared.samplers.content.groups import resample_varying_groups, sum_by_cluster
-from mcsquared.samplers.init.assignments import blocked_state
+from mcsquared.samplers.init.assignments import at_most, blocked_state
+from mcsquared.samplers.init.topic_shares import cluster_rows, topic_shares_of_groups
 from mcsquared.samplers.steps.concentrations import resample_concentrations
 from mcsquared.samplers.steps.context_priors import resample_context_priors
 from mcsquared.samplers.steps.globals import draw_without_content
@@ -44,6 +46,8 @@ from mcsquared.state import Bounds, State
 N_SWEEPS = 10  # of each candidate
 # Offsets of the chain numbers of the candidates: no sweep of a chain draws the same numbers.
 CONTEST_CHAINS = (2**28, 2**28 + 2**25)
+NUMBERS = (10, 20, 40, 80)  # of clusters, besides one, that compete if there are levels
+MIN_GROUPS = 4  # per cluster, on average
 
 
 def with_better_clusters(
@@ -60,11 +64,51 @@ def with_better_clusters(
     candidates: list[tuple[float, State]] = []
     for clusters, offset in zip((state.cluster_of_group, one), CONTEST_CHAINS, strict=True):
         key = Key(seed, offset + chain, 0)
-        rng = key.generator(Step.START)
-        candidate = blocked_state(observations, priors, clusters, state.topic_of_token, rng)
-        value = sample_clusters(candidate, observations, priors, key, bounds)
-        candidates.append((value, candidate))
+        candidates.append(candidate_of(clusters, state, observations, priors, key, bounds))
     return max(candidates, key=lambda found: found[0])[1]
+
+
+def with_number_of_clusters(
+    state: State, observations: Observations, priors: Priors, seed: int, chain: int, bounds: Bounds
+) -> State:
+    """Return a state with the same topics and the most probable number of clusters.
+
+    A single cluster competes with `NUMBERS` of clusters of similar topic shares, in this order,
+    until one is less probable than the one before. The latter have the same random numbers. Levels
+    are ignored: clusters have the prior of a corpus without them.
+    """
+    limit = at_most(observations.n_groups // MIN_GROUPS, bounds.clusters)
+    numbers = [number for number in NUMBERS if number <= limit]
+    if not numbers or not observations.n_tokens:
+        return state
+    shares, given = topic_shares_of_groups(observations, state), (state, observations, priors)
+    key, key_of_one = (Key(seed, offset + chain, 0) for offset in CONTEST_CHAINS)
+    one = np.zeros(observations.n_groups, np.int32)
+    best = candidate_of(one, *given, key_of_one, bounds)
+    for number in numbers:
+        clusters = cluster_rows(shares, number, key.generator(Step.CLUSTER_PAIRS))
+        found = candidate_of(clusters, *given, key, bounds)
+        if found[0] < best[0]:
+            break
+        best = found
+    return best[1]
+
+
+def candidate_of(
+    clusters: Int32s,
+    state: State,
+    observations: Observations,
+    priors: Priors,
+    key: Key,
+    bounds: Bounds,
+) -> tuple[float, State]:
+    """Return log p(z, l, x, ε) of a state found from these clusters, and this state.
+
+    Its topics are those of ``state``.
+    """
+    rng = key.generator(Step.START)
+    candidate = blocked_state(observations, priors, clusters, state.topic_of_token, rng)
+    return sample_clusters(candidate, observations, priors, key, bounds), candidate
 
 
 def sample_clusters(

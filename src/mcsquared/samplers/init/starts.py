@@ -24,7 +24,7 @@ from mcsquared.samplers.init.assignments import (
     round_up_to_lanes,
     state_from_assignments,
 )
-from mcsquared.samplers.init.contest import with_better_clusters
+from mcsquared.samplers.init.contest import with_better_clusters, with_number_of_clusters
 from mcsquared.samplers.init.extend_start import StartExtension, groups_to_start_with
 from mcsquared.samplers.init.levels import start_levels
 from mcsquared.samplers.init.mixture import cluster_whole_groups
@@ -111,6 +111,8 @@ def start_blocked(
         `cluster_whole_groups`. "random": both at random. For words with λ = ∞, the topics are
         then refined by sweeps without clusters in either case.
         Many clusters of a large corpus with a finite λ compete with one, see `start_from`.
+        If there are levels above groups, "auto" compares several numbers of clusters, see
+        `with_number_of_clusters`.
     n_clusters, n_topics : int
         Initial numbers, chosen by `clusters_for` and `topics_for` by default.
 
@@ -130,7 +132,8 @@ def start_blocked(
     groups = observations.in_memory() if sample is None else observations.take(sample)
     clusters: NDArray[np.integer] = rng.integers(0, n_clusters, groups.n_groups)
     topics: NDArray[np.integer] = first_topics(groups, priors, n_topics, key, init, rng)
-    if init == "auto" and groups_vary and groups.n_tokens > MAX_SMALL_TOKENS:
+    starts_in_one = init == "auto" and groups_vary and groups.n_tokens > MAX_SMALL_TOKENS
+    if starts_in_one:
         clusters = np.zeros(groups.n_groups, np.int64)  # `split_and_merge_clusters` finds them
     elif init == "auto":
         clusters = cluster_whole_groups(groups, priors, clusters, seed, chain, bounds)
@@ -141,6 +144,8 @@ def start_blocked(
     elif groups.n_words and not groups_vary:
         topics = topics_without_clusters(groups, priors, topics, seed, chain, bounds)
     state = start_from(clusters, topics, groups, priors, seed, chain, bounds, rng)
+    if groups.levels and starts_in_one:
+        state = with_number_of_clusters(state, groups, priors, seed, chain, bounds)
     state.effects = start_effects(priors, len(state.topic_weights))
     if sample is None:
         start_levels(state, groups, priors, key)
