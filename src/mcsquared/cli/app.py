@@ -100,8 +100,8 @@ def fit(
     context: list[str] | None = Option(
         None,
         metavar="COLUMN[:FAMILY]",
-        help="Context column; may be repeated: year, year:gaussian, authors:bag (split at ';', or "
-        "at ',' if there is none), authors:bag:|.",
+        help="Context column; may be repeated: year, year:gaussian, authors:bag (the separator, "
+        "';', ',' or '|', is detected), authors:bag:|.",
     ),
     effect: list[str] | None = Option(
         None,
@@ -115,7 +115,7 @@ def fit(
         "repeated, the lowest level first.",
     ),
     level_context: list[str] | None = LEVEL_CONTEXTS,
-    paper: bool = Option(False, "--paper", help="Fit the paper's model: --lam inf."),
+    paper: bool = Option(False, "--paper", help="Fit the paper's model, --lam inf."),
     lam: float | None = Option(
         None, metavar="X", help=f"{LAM.meaning.capitalize()}; inf: the paper's model."
     ),

@@ -197,8 +197,8 @@ class Corpus(LevelsMixin, ContentSizes):
             Numeric columns to use instead of a text: counts if they are integers, else the
             coordinates of one vector per group. Without ``text``, by default all remaining columns.
         bags : dict from column to separator, optional
-            Contexts whose strings contain several categories. The separator None stands for ";", or
-            for "," if no value of the column contains ";".
+            Contexts whose strings contain several categories. The separator None stands for ";" if
+            the column contains it, else for "|" or ",", whichever more values contain.
         group_names : str or sequence of str, optional
             The name of a column, or the names of the groups.
         vocabulary, **vectorizer : see from_texts
