@@ -81,6 +81,19 @@ def test_files_that_architecture_names_exist():
     ] == []
 
 
+def test_lines_that_the_recipes_of_architecture_change_exist_in_their_order():
+    missing = []
+    for diff in (block.code for block in blocks("architecture.md") if block.kind == "diff"):
+        for part in re.split(r"^\+\+\+ ", diff, flags=re.MULTILINE)[1:]:
+            name, *lines = part.splitlines()
+            if not (ROOT / name).exists():  # a new file
+                continue
+            present = iter((ROOT / name).read_text(encoding="utf-8").splitlines())
+            old = [line[1:] for line in lines if line.strip() and line[0] in " -"]
+            missing += [f"{name}: {line}" for line in old if line not in present]
+    assert missing == []
+
+
 def test_every_figure_is_used():
     pages = [*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "mkdocs.yml"]
     text = "".join(path.read_text(encoding="utf-8") for path in pages)
