@@ -1,5 +1,7 @@
 """Messy files: separators, encodings, decimal commas, dates, long tables, function words."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -359,3 +361,54 @@ def test_a_model_splits_new_texts_as_those_of_the_fit(tmp_path):
     assert loaded.posterior_.text_options == {"token_pattern": r"\S+", "lowercase": False}
     _, read = loaded._prepare(["A#b A#b c#d"], None)
     assert read.n_tokens == 2  # c#d is in too many texts
+
+
+def test_amounts_of_one_currency_are_numbers(tmp_path):
+    prices = ["€1,299.00", "12,50 €", "EUR 1.000", "-3 €", "7,- €", "€ 2'500.75"]
+    expected = [1299.0, 12.5, 1000.0, -3.0, 7.0, 2500.75, None]
+    frame = pd.DataFrame(
+        {"text": ["red car", "blue car"] * 3 + ["red bus"], "price": [*prices, None]}
+    )
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
+    for name in ("a.csv", "a.jsonl"):
+        column = mc2.Corpus.read(tmp_path / name, text="text", contexts="price").contexts["price"]
+        assert column.kind == "number"
+        np.testing.assert_array_equal(column.values, np.array(expected, float))
+
+
+@pytest.mark.parametrize(
+    ("values", "hint"),
+    [
+        (["$5", "5 €"] * 20, "amounts in several currencies (EUR, USD): write them in one"),
+        (
+            [*(f"{i},50 €" for i in range(30)), "on request"],
+            "most strings are amounts, but not 'on request': leave such fields empty",
+        ),
+        ([f"REF {i % 9}" for i in range(40)], ""),
+    ],
+)
+def test_other_amounts_are_pointed_out(values, hint):
+    frame = pd.DataFrame({"text": "red car", "price": values})
+    corpus = mc2.Corpus.from_frame(frame, text="text", contexts="price", max_df=1.0)
+    assert corpus.contexts["price"].kind == "category"
+    assert hint in corpus.describe()
+
+
+def test_parts_of_nested_objects_are_columns(tmp_path):
+    rows = [
+        {"text": "red car", "tags": {"x": 2}, "seller": {"name": "Ann", "score": 4.5}, "parts": []},
+        {"text": "blue car", "tags": {"y": 1}, "seller": None, "parts": [{"colour": "red"}, {}]},
+    ]
+    lines = "\n".join(json.dumps(row) for row in rows)
+    (tmp_path / "a.jsonl").write_text(lines, encoding="utf-8")
+    names = ["tags", "seller.name", "seller.score", "parts.colour"]
+    corpus = mc2.Corpus.read(tmp_path / "a.jsonl", text="text", contexts=names, max_df=1.0)
+    kinds = [column.kind for column in corpus.contexts.values()]
+    assert kinds == ["bag", "category", "number", "bag"]
+    with pytest.raises(InputError, match=r"seller\.name"):
+        mc2.Corpus.read(tmp_path / "a.jsonl", text="text", contexts="seller")
+    frame = pd.DataFrame([{"text": row["text"], "seller": row["seller"]} for row in rows])
+    frame.to_parquet(tmp_path / "a.parquet")
+    corpus = mc2.Corpus.read(tmp_path / "a.parquet", text="text", contexts=names[1:3], max_df=1.0)
+    assert corpus.contexts["seller.score"].kind == "number"

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.arrays import Floats
+from mcsquared.corpus.columns.amounts import currency_of, python_amounts
 from mcsquared.corpus.columns.dates import is_day_and_month, is_day_first, parse_date, parse_iso
 from mcsquared.errors import InputError
 
@@ -116,6 +117,10 @@ def hint(categories: Sequence[str], n_observed: int) -> str:
         return "all strings are numbers: convert the column unless they are labels"
     if all(_can_convert(datetime.date.fromisoformat, text) for text in present):
         return "all strings are dates: convert the column to dates"
+    currencies = [*filter(None, map(currency_of, present))]
+    if len({*currencies}) > 1 and len(currencies) >= _MIN_SHARE * len(present):
+        listed = ", ".join(sorted({*currencies}))
+        return f"amounts in several currencies ({listed}): write them in one"
     if all(_is_number(text) for text in present):
         example = next(text for text in present if not _can_convert(float, text))
         return f"strings such as {example!r:.30} may be numbers: write them as 1234.5"
@@ -123,7 +128,7 @@ def hint(categories: Sequence[str], n_observed: int) -> str:
         return "dates whose day and month are ambiguous: write them as 2014-06-21"
     if all(_is_date(text) for text in present):
         return "dates in several notations, some of them ambiguous: write them as 2014-06-21"
-    for name, belongs in (("numbers", _is_number), ("dates", _is_date)):
+    for name, belongs in (("numbers", _is_number), ("amounts", currency_of), ("dates", _is_date)):
         other = [text for text in present if not belongs(text)]
         if len(other) <= (1.0 - _MIN_SHARE) * len(present) and len(present) >= _MIN_DISTINCT:
             return f"most strings are {name}, but not {other[0]!r:.30}: leave such fields empty"
@@ -192,7 +197,7 @@ def interpret(strings: Sequence[str]) -> Any:
         return [None] * len(fields)
     cleaned = ["" if _is_blank(field) else field for field in fields]
     present = [field for field in cleaned if field]
-    if present and (numbers := _python_numbers(present)):
+    if present and (numbers := _python_numbers(present) or python_amounts(present)):
         if len(present) == len(fields) and all(_INTEGER.fullmatch(field) for field in numbers):
             return np.array([int(field) for field in numbers], dtype=np.int64)
         remaining = iter(numbers)
@@ -225,9 +230,13 @@ def _python_numbers(fields: list[str]) -> list[str] | None:
 
 
 def interpret_dates(values: list[Any]) -> Any:
-    """Convert strings to dates if all of them are dates (JSON has no type for dates)."""
+    """Convert strings to dates or amounts if all of them are (JSON has no types for these)."""
     if not all(value is None or isinstance(value, str) for value in values):
         return values
+    present = [value.strip() for value in values if value and value.strip()]
+    if present and (amounts := python_amounts(present)):
+        remaining = iter(amounts)
+        return [float(next(remaining)) if value and value.strip() else None for value in values]
     dates = _dates(["" if value is None else value.strip() for value in values])
     return values if dates is None else dates
 

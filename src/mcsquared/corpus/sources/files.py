@@ -212,7 +212,35 @@ def _read_json_lines(path: Path, text: str) -> Table:
         rows.append(row)
     names = dict.fromkeys(name for row in rows for name in row)
     columns = {name: [row.get(name) for row in rows] for name in names}
-    return Table(columns, len(rows), path.name, interpret=interpret_dates)
+    return Table(_without_objects(columns), len(rows), path.name, interpret=interpret_dates)
+
+
+def _without_objects(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Replace columns of JSON objects, or of lists of them, by columns of their parts.
+
+    The parts of "seller" are "seller.name" and so on. Objects of whole numbers only are counts of
+    the items of a bag, and remain.
+    """
+    result: dict[str, list[Any]] = {}
+    for name, values in columns.items():
+        listed = [value for value in values if isinstance(value, list)]
+        objects = [value for value in values if isinstance(value, dict)]
+        objects += [item for value in listed for item in value if isinstance(item, dict)]
+        numbers = all(type(part) in (int, float) for one in objects for part in one.values())
+        if not objects or (numbers and not listed):
+            result[name] = values
+            continue
+        keys = dict.fromkeys(key for one in objects for key in one)
+        parts = {f"{name}.{key}": [_part(value, key) for value in values] for key in keys}
+        result |= {part: x for part, x in _without_objects(parts).items() if part not in columns}
+    return result
+
+
+def _part(value: Any, key: str) -> Any:
+    """Return the part of an object, or the parts of the objects of a list; None without objects."""
+    if isinstance(value, list):
+        return [item[key] for item in value if isinstance(item, dict) and key in item]
+    return value.get(key) if isinstance(value, dict) else None
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -227,6 +255,8 @@ def _read_parquet(path: Path) -> Table:
     with parquet_errors(path):
         frame = parquet.read_table(path)
         frame.validate(full=True)  # a damaged page may go unnoticed otherwise
+    while any(str(kind).startswith("struct<") for kind in frame.schema.types):
+        frame = frame.flatten()  # "seller.name" for the part of a column of structures
     check_unique(path, frame.column_names)
     if frame.num_rows == 0:
         raise InputError(f"{path} must have at least one group, got zero rows")
