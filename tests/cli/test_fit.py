@@ -445,7 +445,6 @@ def test_a_consensus_whose_number_of_clusters_differs_from_the_draws_is_explaine
     model = MC2.load(fitted)
     print_result(model, Path("papers.mc2"))
     assert "consensus" not in capsys.readouterr().out
-    model.posterior_.trace["n_clusters"] = model.n_clusters_ + 3
+    model.posterior_.trace["n_clusters"] = most = model.n_clusters_ + 3
     print_result(model, Path("papers.mc2"))
-    most = model.n_clusters_ + 3
     assert f"the draws have {most} to {most} clusters each" in capsys.readouterr().out
