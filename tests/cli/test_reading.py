@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mcsquared import MC2
-from mcsquared.cli.reading import FileOptions, likely_separator, read_for_model
+from mcsquared.cli.reading import FileOptions, read_for_model, separator_of_items
 from mcsquared.corpus import Column
 from mcsquared.corpus.sources import files
 from mcsquared.corpus.sources.files import read_table
@@ -66,7 +66,7 @@ def test_numbers_that_were_categories_in_training_remain_categories(tmp_path):
 def test_a_comma_in_an_item_implies_another_separator():
     for items, separator in ((["Nguyen, Vu"], ";"), (["Vu"], None)):
         bag = Column("authors", "bag", np.ones((1, 1), int), np.array(items, object))
-        assert likely_separator(bag) == separator
+        assert separator_of_items(bag) == separator
 
 
 @pytest.mark.parametrize("command", ["fit", "predict", "evaluate", "report"])

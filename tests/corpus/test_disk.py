@@ -274,6 +274,7 @@ def test_the_first_column_with_a_known_name_is_the_content(tmp_path):
         ([["Ada; Bob", None, "Cy"], ["Bob;Ada;;", " ; ", "Cy, Dee"]], None),
         ([["Ada, Bob", None, "Cy"], ["", ",", "Bob"]], None),
         ([["Ada|Bob", None, "Cy;"], ["|Cy | Cy", "", "Bob"]], "|"),
+        ([["Ada|Bob", None, "Cy"], ["Cy | Dee", "Dee, Ed", "Bob"]], None),
         ([["", None, ","], [None, None, None]], None),
     ],
 )

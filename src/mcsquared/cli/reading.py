@@ -34,7 +34,7 @@ class ContextOption:
 
     name: str
     family: str = "auto"  # or the name of a family; "auto" depends on the type of the column
-    separator: str | None = None  # between the items of a bag; None: ";", or "," if there is none
+    separator: str | None = None  # between the items of a bag; None: detected
 
 
 def parse_contexts(options: list[str]) -> list[ContextOption]:
@@ -233,7 +233,7 @@ def read_for_model(
     contexts = [name for name in columns if name in table.columns]
     separators = _bag_separators(model)
     bags = {
-        name: separators.get(name, likely_separator(columns[name]))
+        name: separators.get(name, separator_of_items(columns[name]))
         for name in contexts
         if columns[name].kind == "bag"
     }
@@ -331,7 +331,7 @@ def _bag_separators(model: MC2) -> dict[str, str]:
     return {k.removeprefix(_SEPARATOR_KEY): v for k, v in source if k.startswith(_SEPARATOR_KEY)}
 
 
-def likely_separator(bag: Column) -> str | None:
+def separator_of_items(bag: Column) -> str | None:
     """Return the separator of a bag if none was given to the fit.
 
     An item that contains a comma ("Nguyen, Vu") shows that the bag was split at ";".

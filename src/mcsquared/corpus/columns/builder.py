@@ -1,6 +1,6 @@
 """Build a context column from batches, in memory or on disk: ``add(batch)`` ... ``finish()``."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -83,6 +83,16 @@ def split_batch(codes: Integers, strings: list[str], separator: str) -> Batch:
     return Batch("bag", len(codes), bool(code_of), values, list(code_of), lengths)
 
 
+def likely_separator(n_strings: Mapping[str, int]) -> str:
+    """Return ";" if a string contains it, else "|" if more strings contain it than ",", else ",".
+
+    ``n_strings`` is the number of strings that contain each of ";", "|" and ",".
+    """
+    if n_strings[";"]:
+        return ";"
+    return "|" if n_strings["|"] > n_strings[","] else ","
+
+
 def split(text: str, separator: str) -> list[str]:
     """Split a string, or read it as a list; parts are stripped, and empty ones are dropped."""
     listed = parse_list(text.strip())
@@ -136,7 +146,8 @@ class ColumnBuilder:
         self._kind = self._source = self._note = ""
         self._n_pending = self._n_partial = 0  # pending: rows before the first value
         self._unobserved: Batch | None = None
-        self._is_ordered = self._is_fractional = self._has_semicolon = False
+        self._is_ordered = self._is_fractional = False
+        self._n_strings = dict.fromkeys(";|,", 0)  # strings that contain each separator
         self._widths: set[int] = set()
 
     def add(self, batch: Batch, source: str = "") -> None:
@@ -196,8 +207,10 @@ class ColumnBuilder:
                     self._widths.update(np.unique(batch.lengths[batch.lengths > 0]).tolist())
                 known = values[~np.isnan(values)]
                 self._is_fractional = self._is_fractional or bool((known != np.floor(known)).any())
-            else:  # in UTF-8, this byte occurs in no other character
-                self._has_semicolon = self._has_semicolon or bool((values == ord(";")).any())
+            else:  # in UTF-8, these bytes occur in no other character
+                rows = np.repeat(np.arange(batch.n_rows), batch.lengths)
+                for mark in self._n_strings:
+                    self._n_strings[mark] += len(np.unique(rows[values == ord(mark)]))
             self._buffer.append(batch.lengths, values, batch.counts)
             return
         assert self._buffer is not None
@@ -265,7 +278,7 @@ class ColumnBuilder:
         for run in rows.blocks():
             if self._kind == "unsplit":
                 strings = rows.strings(run)
-                separator = ";" if self._has_semicolon else ","
+                separator = likely_separator(self._n_strings)
                 final.add(split_batch(np.arange(len(strings)), strings, separator))
                 continue
             start, numbers, _ = rows.read(run)

@@ -19,6 +19,7 @@ from mcsquared.corpus.columns.builder import (
     Batch,
     column_of,
     kept_lengths,
+    likely_separator,
     split,
     vector_batch,
 )
@@ -72,16 +73,9 @@ def bag_batch(values: Any, separator: str | None) -> Batch:
     """Return a batch of bags from delimited strings, lists and single values."""
     listed = as_list(values)
     if separator is None:
-        separator = _likely_separator([value for value in listed if isinstance(value, str)])
+        strings = [value for value in listed if isinstance(value, str)]
+        separator = likely_separator({m: sum(m in text for text in strings) for m in ";|,"})
     return _lists([_as_row(value, separator) for value in listed])
-
-
-def _likely_separator(strings: list[str]) -> str:
-    """Return ";" if it occurs, else "|" if it is in more strings than ",", else ","."""
-    if any(";" in text for text in strings):
-        return ";"
-    n_bars = sum("|" in text for text in strings)
-    return "|" if n_bars > sum("," in text for text in strings) else ","
 
 
 def _as_row(value: Any, separator: str) -> Any:
