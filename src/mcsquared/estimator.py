@@ -97,7 +97,7 @@ class MC2(ClusterMixin, TopicTransformer):
         File to which the chains are written regularly; if it exists, fitting resumes from it.
         Only one run can use it at a time. On SIGTERM it is written and the process exits.
     checkpoint_every : float, optional
-        Seconds between two writes of the checkpoint (default: 20).
+        Seconds between checkpoints (default: 20).
     warm_start : bool
         Whether ``fit`` continues the chains of the previous call.
     mark_unsettled : bool

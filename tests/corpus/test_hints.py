@@ -19,7 +19,7 @@ def described(values):
         (["2020-01-31", "2020-02-01"], "all strings are dates"),
         ([f"paper {j}" for j in range(30)], "all values are distinct"),
         ([f"paper {j}" for j in range(30)] + ["paper 0"] * 5, "most values are distinct"),
-        (["3/4/2021", "Mar 4, 2021", "2021-03-04"], "dates in several notations"),
+        (["3/4/2021", "Mar 4, 2021", "2021-03-04"], "dates in several formats"),
         (["red", "n/a", "green"], "'n/a' is a category of its own"),
         (["12", "1,204", "n/a"], "strings such as '1,204' may be numbers"),
         ([f"{j},5" for j in range(30)] + ["s/d"], "most strings are numbers, but not 's/d'"),

@@ -66,7 +66,7 @@ class Caller:
         content: wire.PsiCounts | None,
         number: int,
     ) -> Returned:
-        """Apply a function to a shard, which is the one with this number."""
+        """Apply a function to the shard with this number."""
         with self._lock:
             if content is not None:
                 argument = self._with_psi(argument, content)

@@ -232,9 +232,8 @@ def with_log_prior(
             log_context = np.zeros((corpus.n_groups, parameters.n_clusters + 1))
             if given_contexts:
                 log_context = log_context_given_cluster(posterior, draw, corpus)
-        if (
-            not given_contexts and parameters.effects is not None
-        ):  # as in groups that lack them: these parents drop out
+        if not given_contexts and parameters.effects is not None:
+            # Effects drop out, as for groups that lack the contexts.
             parameters = replace(parameters, effects=None)
         yield parameters, log_cluster_prior(parameters, log_context)
 

@@ -119,8 +119,8 @@ def bin_edges(values: Floats) -> tuple[float, ...]:
     n_bins = max(1, *(min(len(values) // size, limit) for size, limit in MAX_BINS.items()))
     if n_bins == 1:
         return ()
-    levels = np.arange(1, n_bins) / n_bins
-    edges = np.unique(np.quantile(values, levels, method="higher"))
+    probabilities = np.arange(1, n_bins) / n_bins
+    edges = np.unique(np.quantile(values, probabilities, method="higher"))
     return tuple(edges[edges > values.min()].tolist())
 
 

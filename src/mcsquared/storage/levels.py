@@ -81,7 +81,7 @@ def unpack_levels(
 def _check_concentrations(alpha: float, v: float, prior: LevelPriors | None = None) -> None:
     for parameter, value in ((ALPHA, alpha), (V, v)):
         if not parameter.allows(value, getattr(prior, parameter.name, None)):
-            raise ModelFileError(f"{parameter.name}={value!r} is not possible for a level")
+            raise ModelFileError(f"{parameter.name}={value!r} is not valid for a level")
 
 
 def unpack_shapes(reader: Reader, name: str, n_categories: int) -> Floats:

@@ -127,7 +127,7 @@ def hint(categories: Sequence[str], n_observed: int) -> str:
     if all(is_day_and_month(text) for text in present):
         return "dates whose day and month are ambiguous: write them as 2014-06-21"
     if all(_is_date(text) for text in present):
-        return "dates in several notations, some of them ambiguous: write them as 2014-06-21"
+        return "dates in several formats, some of them ambiguous: write them as 2014-06-21"
     for name, belongs in (("numbers", _is_number), ("amounts", currency_of), ("dates", _is_date)):
         other = [text for text in present if not belongs(text)]
         if len(other) <= (1.0 - _MIN_SHARE) * len(present) and len(present) >= _MIN_DISTINCT:
