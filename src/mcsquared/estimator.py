@@ -80,7 +80,8 @@ class MC2(ClusterMixin, TopicTransformer):
         Independent chains; all results combine the draws of all chains. "auto": 8 to 32 with
         ``n_sweeps="auto"``, see Notes, and 1 with a number of sweeps.
     n_jobs : int, optional
-        Cores, divided among chains and their threads; -1 for all. Draws do not depend on it.
+        Cores, divided among chains and their threads; -1 for all, by default one. Draws do not
+        depend on it.
     max_clusters, max_topics : int, optional
         Hard upper bounds, reported when reached.
     init : {"auto", "random"}

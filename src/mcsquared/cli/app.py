@@ -147,7 +147,7 @@ def fit(
         help=f"Number of chains (default: {MIN_CHAINS} to {MAX_CHAINS}, depending on the size of "
         "the data, with --sweeps auto; 1 otherwise).",
     ),
-    jobs: int | None = Option(None, metavar="N", help="Number of cores."),
+    jobs: int | None = Option(None, metavar="N", help="Number of cores; -1: all (default: 1)."),
     device: str = Option("cpu", metavar="cpu|cuda", help="Device that runs the sampler."),
     cluster: str | None = Option(
         None, metavar="ADDRESS", help="Dask scheduler whose workers run the sampler."
@@ -325,7 +325,7 @@ def reproduce(
     seeds: int | None = Option(
         None, min=1, metavar="N", help="Number of seeds (default: that of the experiment)."
     ),
-    jobs: int | None = Option(None, min=1, metavar="N", help="Number of cores."),
+    jobs: int | None = Option(None, min=1, metavar="N", help="Number of cores (default: all)."),
     sets: list[str] | None = Option(
         None, "--set", metavar="NAME", help="Data set to run on; may be repeated."
     ),
