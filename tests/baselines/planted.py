@@ -12,8 +12,8 @@ def planted_topics(rng, concentration=3.0):
     n_words = N_TOPICS * WORDS_OF_TOPIC
     topics = np.full((N_TOPICS, n_words), 0.1 / n_words)
     for m in range(N_TOPICS):
-        own = slice(m * WORDS_OF_TOPIC, (m + 1) * WORDS_OF_TOPIC)
-        topics[m, own] += 0.9 * rng.dirichlet(np.full(WORDS_OF_TOPIC, concentration))
+        words_of_topic = slice(m * WORDS_OF_TOPIC, (m + 1) * WORDS_OF_TOPIC)
+        topics[m, words_of_topic] += 0.9 * rng.dirichlet(np.full(WORDS_OF_TOPIC, concentration))
     return topics
 
 

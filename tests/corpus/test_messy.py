@@ -256,8 +256,8 @@ def test_tags_and_entities_of_html_are_no_words():
     ]
     words = set(mc2.Corpus.from_texts(texts, max_df=1.0).vocabulary)
     assert words == {"fish", "chips", "café", "open", "if"}
-    own = mc2.Corpus.from_texts(texts, tokenizer=str.split, token_pattern=None)
-    assert "&amp;" in own.vocabulary
+    custom = mc2.Corpus.from_texts(texts, tokenizer=str.split, token_pattern=None)
+    assert "&amp;" in custom.vocabulary
 
 
 def test_the_first_line_of_excel_names_the_separator(tmp_path):

@@ -66,10 +66,10 @@ def test_examples_are_true(name):
     # A method's examples continue those of its class, which saves a fit for each. Those of a
     # class that is not public are run by each class that inherits them.
     item = NAMES[name]
-    own = examples(item, name)
-    if own is None:
+    of_item = examples(item, name)
+    if of_item is None:
         return
-    known = run(own, {"mc2": mcsquared, "np": np, "__name__": "__main__"})
+    known = run(of_item, {"mc2": mcsquared, "np": np, "__name__": "__main__"})
     for method, versions in own_members(item) if inspect.isclass(item) else ():
         for owner, function in versions:
             test = examples(function, f"{name}.{method}")

@@ -41,10 +41,10 @@ def test_the_chain_of_predictives_is_the_marginal_likelihood(case):
 @every_family
 def test_the_predictive_of_a_family_equals_the_inherited_one(case):
     stats = case.statistics_of_clusters()
-    own = case.family.log_predictive(case.x, stats)
+    derived = case.family.log_predictive(case.x, stats)
     inherited = ConjugateFamily.log_predictive(case.family, case.x, stats)
-    np.testing.assert_allclose(own, inherited, rtol=1e-11, atol=1e-11)
-    assert own.shape == (N_OBSERVATIONS, 4)
+    np.testing.assert_allclose(derived, inherited, rtol=1e-11, atol=1e-11)
+    assert derived.shape == (N_OBSERVATIONS, 4)
 
 
 @every_family
@@ -55,8 +55,8 @@ def test_the_inherited_predictive_is_the_same_in_small_chunks(case, monkeypatch)
     monkeypatch.setattr("mcsquared.families.dirichlet._RATIOS_PER_CHUNK", 5)
     parts = ConjugateFamily.log_predictive(case.family, case.x, stats)
     np.testing.assert_allclose(parts, whole, rtol=1e-13)
-    own = case.family.log_predictive(case.x, stats)
-    np.testing.assert_allclose(own, whole, rtol=1e-11, atol=1e-11)
+    derived = case.family.log_predictive(case.x, stats)
+    np.testing.assert_allclose(derived, whole, rtol=1e-11, atol=1e-11)
 
 
 @every_family

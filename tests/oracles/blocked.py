@@ -261,8 +261,8 @@ def draw_clusters_given_topics(
     """Draw z_j: log π_k + contexts + Σ_m ln Γ(λ τ_km + n_jm) − ln Γ(λ τ_km)."""
     topic_counts, prior = topics_of_group(state, data), state.lam * np.exp(log_tau)
     for j in range(data.n_groups):
-        own = topic_counts[j] > 0
-        gain = gammaln(prior[:, own] + topic_counts[j, own]) - gammaln(prior[:, own])
+        occupied = topic_counts[j] > 0
+        gain = gammaln(prior[:, occupied] + topic_counts[j, occupied]) - gammaln(prior[:, occupied])
         scores = log_prior[j] + gain.sum(axis=1)
         weights = np.exp(scores - scores.max())
         state.cluster_of_group[j] = choose(weights, numbers.uniform(Step.CLUSTERS, j))

@@ -123,9 +123,9 @@ def test_search_slider_and_switches_update_the_page(page):
         slider.send_keys("\ue010")  # to its end
         often = page.texts("article .cell:first-child .bar-label")
         slider.send_keys("\ue011")  # and to its beginning
-        own = page.texts("article .cell:first-child .bar-label")
-        assert len(before) == len(often) == len(own)
-        assert often != own
+        labels = page.texts("article .cell:first-child .bar-label")
+        assert len(before) == len(often) == len(labels)
+        assert often != labels
     for section in (("topics", 0), ("clusters", 0), ("map",)):
         page.go(*section)
         for number in range(len(page.all("main .switch button"))):

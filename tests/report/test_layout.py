@@ -53,8 +53,8 @@ def test_groups_are_in_their_disc_with_high_confidence_in_the_centre():
     distance = np.linalg.norm(points - discs.centre[cluster], axis=1)
     assert (distance <= discs.radius[cluster]).all()
     for k in range(6):
-        own = cluster == k
-        assert distance[own][np.argmax(confidence[own])] == distance[own].min()
+        in_cluster = cluster == k
+        assert distance[in_cluster][np.argmax(confidence[in_cluster])] == distance[in_cluster].min()
     assert len(np.unique(points.round(6), axis=0)) == len(points), "no group hides another"
 
 

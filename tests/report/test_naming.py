@@ -128,11 +128,11 @@ def test_without_a_common_word_a_cluster_is_named_by_words_one_of_which_most_gro
     posterior, occurs = rare_words(0.4)
     n_alternatives = 0
     for k, name in enumerate(cluster_names(posterior)):
-        own = occurs[posterior.labels == k]
+        in_cluster = occurs[posterior.labels == k]
         alternatives = [WORDS.index(word) for word in name.rpartition(", ")[2].split(" or ")]
         n_alternatives += len(alternatives) > 1
-        assert own[:, alternatives].any(axis=1).mean() >= 0.5
-        assert (len(alternatives) > 1) == (own.mean(axis=0).max() < 0.5)
+        assert in_cluster[:, alternatives].any(axis=1).mean() >= 0.5
+        assert (len(alternatives) > 1) == (in_cluster.mean(axis=0).max() < 0.5)
     assert n_alternatives > 0
 
 

@@ -75,24 +75,24 @@ def test_the_values_of_clusters_and_of_the_background_are_all_values():
     observations, priors = inputs(mc2.Gamma(2.0, 1.0))
     state = BLOCKED.start(observations, priors, 1, 0, "random", 5, 8)
     ((c, columns),) = observations.background_columns
-    own = observations.context_columns[c][1]
+    foreground = observations.context_columns[c][1]
     values = observations.dense.values[:, observations.dense.value_start[c]]
     values = values[observations.dense.observed[:, c]]
     for _ in range(6):
         BLOCKED.sweep(state, observations, priors, 1, 0)
         sums = state.counts.context_statistics.sum(axis=0)
         total = [len(values), values.sum(), (values**2).sum()]
-        np.testing.assert_allclose(sums[own] + sums[columns], total, rtol=1e-9, atol=1e-6)
+        np.testing.assert_allclose(sums[foreground] + sums[columns], total, rtol=1e-9, atol=1e-6)
 
 
 def test_values_come_from_their_cluster_with_the_right_probability():
     observations, _ = inputs(2.0)
     ((c, _),) = observations.background_columns
-    family, own = observations.context_columns[c]
+    family, foreground = observations.context_columns[c]
     parameters = np.array([[family.origin, 1.0], [family.origin, 0.25]])
     natural = np.zeros((int(observations.dense.stat_start[-1]), 1))
     other = np.zeros(len(natural))
-    natural[own, 0], other[own] = family.natural_parameters(parameters)
+    natural[foreground, 0], other[foreground] = family.natural_parameters(parameters)
     chances = np.zeros((len(observations.dense_families), 2))
     chances[:, 1] = -np.inf
     chances[c] = np.log([0.7, 0.3])

@@ -41,11 +41,11 @@ def log_topics(case, state):
     cluster = np.repeat(state.cluster_of_group, np.diff(observations.group_start)).tolist()
     topic, total = state.topic_of_token.tolist(), 0.0
     for k in set(cluster):
-        own = [m for m, c in zip(topic, cluster, strict=True) if c == k]
-        total += lgamma(state.v) - lgamma(state.v + len(own))
-        for m in set(own):
+        topics = [m for m, c in zip(topic, cluster, strict=True) if c == k]
+        total += lgamma(state.v) - lgamma(state.v + len(topics))
+        for m in set(topics):
             prior = state.v * state.topic_weights[m]
-            total += lgamma(prior + own.count(m)) - lgamma(prior)
+            total += lgamma(prior + topics.count(m)) - lgamma(prior)
     return total
 
 

@@ -237,11 +237,11 @@ def rank(design, number, n_draws, burn_in, thin, seed):
     """Draw a corpus and return the ranks of the truth among its draws, ties at random."""
     rng = np.random.default_rng([seed, number])
     labels, data, above = design.draw(rng)
-    observations, own = design.leveled(data, above.gdp), 1000 * seed + number
-    state = BLOCKED.start(observations, design.priors, own, 0, "random", 2, 2)
+    observations, seed_of_fit = design.leveled(data, above.gdp), 1000 * seed + number
+    state = BLOCKED.start(observations, design.priors, seed_of_fit, 0, "random", 2, 2)
     drawn = []
     for t in range(1, burn_in + thin * n_draws + 1):
-        BLOCKED.sweep(state, observations, design.priors, own, 0)
+        BLOCKED.sweep(state, observations, design.priors, seed_of_fit, 0)
         if t > burn_in and (t - burn_in) % thin == 0:
             drawn.append(values_of(state))
     truth, drawn = truth_of(labels, above), np.array(drawn, float)

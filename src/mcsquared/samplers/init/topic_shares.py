@@ -34,7 +34,7 @@ def cluster_rows(rows: Floats, n_clusters: int, rng: Rng) -> Int32s:
     centres = rows[rng.choice(n_rows, n_clusters, replace=False)]
     for _ in range(N_ITERATIONS):
         nearest = np.einsum("jm,km->jk", rows, centres).argmax(axis=1)
-        members = (ones, (nearest, np.arange(n_rows)))
-        centres = sparse.csr_matrix(members, (n_clusters, n_rows)) @ rows
+        indicators = (ones, (nearest, np.arange(n_rows)))
+        centres = sparse.csr_matrix(indicators, (n_clusters, n_rows)) @ rows
         centres /= np.maximum(np.linalg.norm(centres, axis=1, keepdims=True), 1e-300)
     return nearest.astype(np.int32)
