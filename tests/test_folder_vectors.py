@@ -99,6 +99,16 @@ def test_shards_read_from_disk_draw_what_memory_draws(lam, corpus, folder, on_di
     np.testing.assert_array_equal(model.transform(folder), alone.transform(corpus))
 
 
+@both
+def test_shards_with_wide_vectors_draw_what_memory_draws(lam, corpus, folder, on_disk):
+    """With the methods for many dimensions, used here for three."""
+    on_disk.setattr(mc2.MultivariateGaussian, "is_wide", True)
+    alone = mc2.MC2(lam=lam, n_jobs=2, **SCHEDULE).fit(corpus)
+    model = mc2.MC2(lam=lam, **SCHEDULE).fit(folder)
+    assert_same_draws(model.posterior_, alone.posterior_)
+    assert_same_content(model.posterior_, alone.posterior_)
+
+
 @pytest.mark.parametrize("content", ["auto", mc2.MultivariateGaussian()], ids=["auto", "full"])
 def test_shards_read_from_disk_draw_what_memory_draws_with_effects(
     content, corpus, folder, on_disk

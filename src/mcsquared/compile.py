@@ -15,6 +15,7 @@ from mcsquared.corpus import Corpus
 from mcsquared.estimator import MC2
 from mcsquared.families import Gaussian
 from mcsquared.kernels.cpu.packing import pack_counts, unpack_counts
+from mcsquared.kernels.cpu.predictive import WIDE
 from mcsquared.model.parameters import LAM
 from mcsquared.samplers.steps.slots import TOPIC_SLOTS
 from mcsquared.samplers.steps.topic_moves import SWEEPS_BEFORE_MOVES
@@ -26,6 +27,9 @@ def compile_kernels() -> None:
     contexts = {"year": [1.0, 2.0, 3.0, None], "tags": [["a", "b"], ["a"], None, ["b", "c"]]}
     words = Corpus(rng.poisson([[2.0], [2.0], [6.0], [6.0]], (4, 6)), contexts)  # short and long
     vectors = Corpus([rng.normal(size=(3, 2)) for _ in range(4)], contexts)
+    wide = Corpus([rng.normal(size=(3, WIDE + 1)) for _ in range(4)])
+    for lam in (LAM.default, math.inf):
+        _use(_model(lam=lam, n_sweeps=SWEEPS_BEFORE_MOVES + 2).fit(wide), wide)
     for corpus in (words, vectors):
         for lam in (LAM.default, math.inf):
             _use(_model(lam=lam).fit(corpus), corpus)

@@ -241,7 +241,7 @@ class MC2(ClusterMixin, TopicTransformer):
         )
         fit = Fit(
             priors=priors,
-            schedule=schedule.for_corpus((corpus.source or corpus).n_tokens),
+            schedule=schedule.for_corpus((corpus.source or corpus).n_tokens, priors.content.cost),
             n_threads=n_threads_for(self.n_jobs),
             seed=seed,
             # JSON, as in checkpoints, cannot represent NumPy integers.

@@ -36,7 +36,7 @@ class Schedule:
 
     is_staged = False
 
-    def for_corpus(self, n_tokens: int) -> "Schedule":
+    def for_corpus(self, n_tokens: int, cost: int = 1) -> "Schedule":
         """Return the schedule itself: its number of sweeps does not depend on the corpus."""
         return self
 
@@ -92,8 +92,8 @@ class StagedSchedule:
 
     is_staged = True
 
-    def for_corpus(self, n_tokens: int) -> "StagedSchedule":
-        """Return the schedule for a corpus of this size.
+    def for_corpus(self, n_tokens: int, cost: int = 1) -> "StagedSchedule":
+        """Return the schedule for a corpus of this size; ``cost`` is that of a token, see families.
 
         A large corpus has fewer stages, and more chains up to a size at which the labels of all
         chains take too much memory. Fewer than `MAX_CHAINS` chains have at least two stages.
@@ -105,7 +105,7 @@ class StagedSchedule:
             n_chains = min(n_chains, MAX_CHAINS, TOKENS_OF_CHAINS // max(n_tokens, 1))
             n_chains = max(n_chains, MIN_CHAINS)
         if n_chains < MAX_CHAINS:
-            affordable = max(affordable, 2 * FIRST_STAGE)
+            affordable = max(affordable // cost, 2 * FIRST_STAGE)
         max_sweeps = None if self.max_sweeps is None else min(self.max_sweeps, affordable)
         return replace(self, n_chains=n_chains, max_sweeps=max_sweeps, choose_chains=False)
 

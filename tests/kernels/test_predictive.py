@@ -15,12 +15,16 @@ from mcsquared.families import (
 )
 from mcsquared.kernels.cpu.contexts import log_contexts
 from mcsquared.kernels.cpu.predictive import (
+    JOIN,
     KINDS,
+    LEAVE,
+    WIDE,
     add_observation,
     add_observations,
     log_predictive,
     prepare,
     prepared_size,
+    update_prepared,
 )
 from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
@@ -35,12 +39,14 @@ def cases():
     places = rng.normal([50, 8, 0], [3, 1, 1e-3], (N, 3)) @ rng.normal(size=(3, 3))
     visits = rng.poisson(6, N).astype(float)
     visits[3] = 1e6
+    wide = rng.normal(size=(N, WIDE + 9)) @ rng.normal(size=(WIDE + 9, WIDE + 9))
     return {
         "gaussian": (Gaussian().filled(years), years),
         "gaussian_far": (Gaussian(1500.0, 3.0, 0.3, 5.0).filled(years), years),
         "gaussian_huge": (Gaussian().filled(years + 1e9), years + 1e9),
         "multivariate": (MultivariateGaussian().filled(places), places),
         "one_dimension": (MultivariateGaussian().filled(years[:, None]), years[:, None]),
+        "wide": (MultivariateGaussian().filled(wide), wide),
         "bernoulli": (Bernoulli(0.5, 2.0), (rng.random(N) < 0.7).astype(float)),
         "poisson": (Poisson(2.5).filled(visits), visits),
     }
@@ -68,6 +74,23 @@ def test_predictive_densities_equal_the_familys(case):
         prepare(kind, parameters, row, prepared)
         found = [log_predictive(kind, prepared, value) for value in values]
         np.testing.assert_allclose(found, expected[:, k], rtol=1e-9, atol=1e-10)
+
+
+@every_kind
+def test_a_prepared_row_follows_the_observations_that_join_and_leave(case):
+    family, x = case
+    kind, parameters, values = KINDS[family.kernel], family.kernel_parameters(), centred(family, x)
+    row, found = np.zeros(family.n_stats), np.zeros(prepared_size(kind, parameters))
+    expected = np.zeros_like(found)
+    prepare(kind, parameters, row, found)
+    steps = [(value, JOIN) for value in values] + [(value, LEAVE) for value in values]
+    for value, sign in steps:
+        add_observation(kind, row, value, sign)
+        row *= row[0] > 0
+        update_prepared(kind, parameters, row, value, sign, found)
+        prepare(kind, parameters, row, expected)
+        densities = [log_predictive(kind, prepared, values[0]) for prepared in (found, expected)]
+        assert densities[0] == pytest.approx(densities[1], rel=1e-9, abs=1e-9)
 
 
 @every_kind

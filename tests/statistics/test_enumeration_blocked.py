@@ -5,6 +5,7 @@ from math import inf
 
 import pytest
 
+from mcsquared.families import MultivariateGaussian
 from mcsquared.model.parameters import Gamma
 from mcsquared.samplers.backends import base
 from mcsquared.samplers.content import words
@@ -65,6 +66,15 @@ def make(name, lam):
 
 @pytest.mark.parametrize(("lam", "name"), SHORT_CHAINS)
 def test_a_short_chain_agrees_with_enumeration(name, lam):
+    found = compare(make(name, lam), n_sweeps=1500, seed=2, sampler=BLOCKED_ALONE)
+    assert is_exact(found, allowance=0.03, n_errors=4), found
+
+
+@pytest.mark.parametrize("lam", ["λ = ∞", "λ = 0.5"])
+def test_the_methods_for_wide_vectors_agree_with_enumeration(monkeypatch, lam):
+    """Used here for two dimensions, with few empty slots."""
+    monkeypatch.setattr(MultivariateGaussian, "is_wide", True)
+    name = "vectors as content, counts and booleans as contexts"
     found = compare(make(name, lam), n_sweeps=1500, seed=2, sampler=BLOCKED_ALONE)
     assert is_exact(found, allowance=0.03, n_errors=4), found
 

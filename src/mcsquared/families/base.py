@@ -310,6 +310,16 @@ class ConjugateFamily(FamilyTraits, ABC):
         raise self._missing("natural_parameters")
 
     @property
+    def is_wide(self) -> bool:
+        """Whether vectors have so many dimensions that matrix operations take most of the time."""
+        return False
+
+    @property
+    def cost(self) -> int:
+        """How much longer a sweep takes for an observation than for a word, approximately."""
+        return 1
+
+    @property
     def can_sample(self) -> bool:
         """Whether the family defines `sample_parameters` and `log_likelihood`."""
         return self._defines("sample_parameters", "log_normaliser") and self._defines(

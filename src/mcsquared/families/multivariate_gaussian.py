@@ -16,6 +16,7 @@ from mcsquared.families.checks import filled_field, finite_vector, symmetric_mat
 from mcsquared.families.numerics import (
     LOG_TWO_PI,
     cholesky,
+    inverse,
     log_determinant,
     log_rising_factorial,
     mean_and_variance,
@@ -24,6 +25,8 @@ from mcsquared.families.numerics import (
     solve_transposed,
 )
 from mcsquared.families.traits import Predictive, student_predictive
+from mcsquared.kernels.cpu.matrices import draw_precisions, posterior_scales
+from mcsquared.kernels.cpu.predictive import WIDE
 
 
 class _NormalInverseWishart(NamedTuple):
@@ -107,6 +110,16 @@ class MultivariateGaussian(ConjugateFamily):
         return len(self.mean or self.scale or self.origin or filled_field(self, "mean"))
 
     n_dimensions = width
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether there are more than `WIDE` dimensions."""
+        return self.width > WIDE
+
+    @property
+    def cost(self) -> int:
+        """How much longer a sweep takes for an observation than for a word, approximately."""
+        return self.width**2 // 16 if self.is_wide else 1
 
     @property
     def n_stats(self) -> int:
@@ -193,23 +206,30 @@ class MultivariateGaussian(ConjugateFamily):
         """Draw (mean, precision matrix) of each cluster: float64 (n_clusters, d + d²).
 
         Bartlett's decomposition: with C Cᵀ the scale and A lower triangular, A_ii² chi-squared
-        with ν − i degrees and normal below, R = C⁻ᵀ A gives the precision R Rᵀ.
+        with ν − i degrees and normal below, R = C⁻ᵀ A gives the precision R Rᵀ. More than `WIDE`
+        dimensions have R = C⁻ᵀ U instead, where U is A with rows and columns in reversed order: it
+        is upper triangular, as is R.
         """
         posterior, width = self._posterior(np.atleast_2d(stats)), self.width
-        factor, n_rows = cholesky(posterior.scale), len(np.atleast_2d(stats))
-        bartlett = np.tril(rng.standard_normal((n_rows, width, width)), -1)
+        factor, n_rows = cholesky(posterior.scale), len(posterior.scale)
+        bartlett = rng.standard_normal((n_rows, width, width))  # above the diagonal not used
         diagonal = np.sqrt(rng.chisquare(posterior.degrees[:, None] - np.arange(width)))
         bartlett[:, np.arange(width), np.arange(width)] = diagonal
-        root = solve_transposed(factor, bartlett)
         noise = rng.standard_normal((n_rows, width, 1)) / np.sqrt(posterior.strength)[:, None, None]
-        deviation = product(factor, solve_transposed(bartlett, noise))
-        mean = self._origin + (posterior.mean + deviation[:, :, 0])
-        return _flat(mean, product(root, np.swapaxes(root, 1, 2)))
+        if self.is_wide:
+            deviation, precision = noise[:, :, 0], np.empty_like(bartlett)
+            draw_precisions(factor, bartlett, precision, deviation)
+        else:
+            bartlett = np.tril(bartlett)
+            root = solve_transposed(factor, bartlett)
+            deviation = product(factor, solve_transposed(bartlett, noise))[:, :, 0]
+            precision = product(root, np.swapaxes(root, 1, 2))
+        return _flat(self._origin + (posterior.mean + deviation), precision)
 
     def mean_parameters(self, stats: Floats) -> Floats:
         """Return the posterior means of (mean, precision matrix): float64 (n_clusters, d + d²)."""
         posterior = self._posterior(np.atleast_2d(stats))
-        precision = posterior.degrees[:, None, None] * np.linalg.inv(posterior.scale)
+        precision = posterior.degrees[:, None, None] * inverse(posterior.scale)
         mean = self._origin + posterior.mean
         return _flat(mean, 0.5 * (precision + np.swapaxes(precision, 1, 2)))
 
@@ -227,14 +247,24 @@ class MultivariateGaussian(ConjugateFamily):
 
     def natural_parameters(self, parameters: Floats) -> Floats:
         """Return (½ ln|P| − ½ μᵀPμ, Pμ, −½ P) for centred μ: float64 (n_clusters, 1 + d + d²)."""
+        log_root, mean, factor = self.whitened_parameters(parameters)
+        whitened = product(np.swapaxes(factor, 1, 2), mean[:, :, None])
+        constant = log_root - 0.5 * (whitened[:, :, 0] ** 2).sum(axis=1)
+        slope, square = product(factor, whitened)[:, :, 0], -0.5 * parameters[:, self.width :]
+        return np.concatenate([constant[:, None], slope, square], axis=1)
+
+    def whitened_parameters(self, parameters: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return ½ ln|P|, centred μ and L, where P = L Lᵀ; −∞, μ and 0 if P is 0.
+
+        Float64 (n_clusters,), (n_clusters, d) and (n_clusters, d, d).
+        """
         parameters, width = np.atleast_2d(parameters), self.width
         precision = parameters[:, width:].reshape(-1, width, width)
-        factor = cholesky(precision)
-        mean = (parameters[:, :width] - self._origin)[:, :, None]
-        whitened = product(np.swapaxes(factor, 1, 2), mean)
-        constant = 0.5 * (log_determinant(factor) - (whitened[:, :, 0] ** 2).sum(axis=1))
-        slope = product(factor, whitened)[:, :, 0]
-        return np.concatenate([constant[:, None], slope, -0.5 * parameters[:, width:]], axis=1)
+        used = precision[:, 0, 0] > 0
+        factor, log_root = np.zeros_like(precision), np.full(len(used), -np.inf)
+        factor[used] = cholesky(precision[used])
+        log_root[used] = 0.5 * log_determinant(factor[used])
+        return log_root, parameters[:, :width] - self._origin, factor
 
     def mean_observation(self, stats: Floats) -> Floats:
         """Return the mean of the predictive distributions: float64 (n_clusters, d)."""
@@ -297,24 +327,17 @@ class MultivariateGaussian(ConjugateFamily):
         prior_scale = np.asarray(filled_field(self, "scale"), np.float64)
         stats, width = np.asarray(stats, np.float64), self.width
         n, total = stats[..., 0], stats[..., 1 : 1 + width]
-        squares = stats[..., 1 + width :].reshape(*n.shape, width, width)
-        occupied = n > 0
-        average = np.divide(
-            total, n[..., None], out=np.zeros_like(total), where=occupied[..., None]
-        )
-        scatter = squares - total[..., :, None] * average[..., None, :]
-        scatter = np.where(
-            occupied[..., None, None], 0.5 * (scatter + np.swapaxes(scatter, -1, -2)), 0.0
-        )
-        weight, difference = n / (n + self.strength), average - prior_mean
-        between = (self.strength * weight)[..., None, None] * (
-            difference[..., :, None] * difference[..., None, :]
-        )
+        occupied = (n > 0)[..., None]
+        average = np.divide(total, n[..., None], out=np.zeros_like(total), where=occupied)
+        scale, rows = np.empty((*n.shape, width, width)), np.ascontiguousarray(stats)
+        given = (prior_mean, self.strength, prior_scale)
+        rows, scales = rows.reshape(-1, self.n_stats), scale.reshape(-1, width, width)
+        posterior_scales(rows, *given, scales)
         return _NormalInverseWishart(
-            mean=prior_mean + weight[..., None] * difference,
+            mean=prior_mean + (n / (n + self.strength))[..., None] * (average - prior_mean),
             strength=self.strength + n,
             degrees=filled_field(self, "degrees") + n,
-            scale=prior_scale + scatter + between,
+            scale=scale,
         )
 
 

@@ -4,6 +4,7 @@ Sums have a fixed order and never use BLAS, which may divide a sum among its thr
 the same to the last bit for any number of threads.
 """
 
+import math
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +16,7 @@ from scipy.special import gammaln
 from mcsquared.arrays import Floats, Integers, Rng
 from mcsquared.checks import MAX_SCALE, MIN_SCALE
 from mcsquared.errors import InputError
+from mcsquared.kernels.cpu import matrices as kernels
 
 LOG_TWO_PI = float(np.log(2.0 * np.pi))
 
@@ -120,19 +122,18 @@ def rows_by_label(labels: Integers, n_labels: int) -> list[np.ndarray]:
 def cholesky(matrices: Floats) -> np.ndarray:
     """Return lower Cholesky factors (..., d, d), even if rounding made an eigenvalue negative."""
     matrices = np.asarray(matrices, np.float64)
-    width = matrices.shape[-1]
-    factor = np.zeros_like(matrices)
-    with np.errstate(all="ignore"):
-        for column in range(width):
-            done = np.einsum(
-                "...ij,...j->...i", factor[..., column:, :column], factor[..., column, :column]
-            )
-            rest = matrices[..., column:, column] - done
-            factor[..., column:, column] = rest / np.sqrt(rest[..., :1])
+    factor = np.empty(matrices.shape)
+    kernels.factor_matrices(_stack(matrices), _stack(factor))
     broken = ~np.isfinite(factor).all(axis=(-1, -2))
     if broken.any():
         factor[broken] = _nearest_factor(matrices[broken])
     return factor
+
+
+def _stack(matrices: np.ndarray) -> np.ndarray:
+    """Return matrices (..., a, b) as an array (n, a, b) in C order."""
+    n = math.prod(matrices.shape[:-2])
+    return np.ascontiguousarray(matrices).reshape(n, *matrices.shape[-2:])
 
 
 def _nearest_factor(matrices: np.ndarray) -> np.ndarray:
@@ -147,16 +148,23 @@ def _nearest_factor(matrices: np.ndarray) -> np.ndarray:
 
 def solve_transposed(factor: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return X with factorᵀ X = right, for lower triangular factors (..., d, d)."""
-    solved = np.empty(np.broadcast_shapes(factor.shape[:-2], right.shape[:-2]) + right.shape[-2:])
-    for row in range(factor.shape[-1] - 1, -1, -1):
-        done = np.einsum("...j,...jc->...c", factor[..., row + 1 :, row], solved[..., row + 1 :, :])
-        solved[..., row, :] = (right[..., row, :] - done) / factor[..., row, row, None]
+    solved = np.array(right, np.float64)
+    kernels.solve_systems(_stack(factor), _stack(solved))
     return solved
 
 
 def product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return the matrix products (..., a, b) of (..., a, d) and (..., d, b)."""
-    return np.einsum("...ij,...jk->...ik", left, right)
+    result = np.empty((*left.shape[:-1], right.shape[-1]))
+    kernels.multiply_matrices(_stack(left), _stack(right), _stack(result))
+    return result
+
+
+def inverse(matrices: Floats) -> Floats:
+    """Return the inverses of positive definite matrices (..., d, d)."""
+    result = np.empty(matrices.shape)
+    kernels.invert_matrices(_stack(cholesky(matrices)), _stack(result))
+    return result
 
 
 def log_determinant(factor: np.ndarray) -> Floats:

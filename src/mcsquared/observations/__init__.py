@@ -123,6 +123,11 @@ class Observations:
             return 0
         return self.content_family.n_stats
 
+    @property
+    def has_wide_vectors(self) -> bool:
+        """Whether a kernel draws vectors with so many dimensions that every topic slot is slow."""
+        return self.content_kernel >= 0 and self.content_family.is_wide
+
     def in_memory(self) -> Observations:
         """Return all groups, in memory."""
         return self

@@ -76,7 +76,8 @@ def _weights(sweep: Sweep) -> Weights:
 def is_collapsed_sweep_due(state: State, observations: Observations) -> bool:
     """Return whether `collapsed_sweep` comes next: few tokens, of a family with a kernel."""
     few = 0 < observations.n_tokens <= MAX_COLLAPSED_TOKENS and observations.python_content is None
-    return few and (observations.n_words > 0 or state.sweep % PERIOD == 0)
+    is_often = observations.n_words > 0 or observations.has_wide_vectors
+    return few and (is_often or state.sweep % PERIOD == 0)
 
 
 def collapsed_sweep(

@@ -22,6 +22,7 @@ from mcsquared.kernels.cpu.predictive import (
     add_observations,
     log_predictive,
     prepare,
+    update_prepared,
 )
 from mcsquared.kernels.cpu.special import pick
 from mcsquared.kernels.cpu.times import (
@@ -310,7 +311,7 @@ def resample_vector_topics(first_group, first_token, state, content, key):
                 close_topic(m, math.exp(log_unused[0]), topic_weights, log_unused)
                 statistics[m] = 0.0  # discards the rounding errors of removals
                 n_active -= 1
-            prepare(kind, parameters, statistics[m], prepared[m])
+            update_prepared(kind, parameters, statistics[m], x, LEAVE, prepared[m])
 
             n_choices = 0
             for m in range(capacity):
@@ -334,5 +335,5 @@ def resample_vector_topics(first_group, first_token, state, content, key):
             row[m] += 1
             tokens_in_topic[m] += 1
             add_observation(kind, statistics[m], x, JOIN)
-            prepare(kind, parameters, statistics[m], prepared[m])
+            update_prepared(kind, parameters, statistics[m], x, JOIN, prepared[m])
     return group_start.size - 1, group_start[-1]

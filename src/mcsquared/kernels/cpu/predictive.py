@@ -19,10 +19,17 @@ import math
 import numpy as np
 
 from mcsquared.kernels.caching import njit
+from mcsquared.kernels.cpu.matrices import (
+    factor_upper,
+    posterior_scales,
+    squared_length,
+    update_upper,
+)
 from mcsquared.kernels.cpu.special import HALF_LOG_TWO_PI, log_gamma
 
 # Typed, because numba would compile functions again for a literal.
 JOIN, LEAVE = np.int64(1), np.int64(-1)
+WIDE = 32  # dimensions: vectors of more have kernels of their own
 GAUSSIAN, MULTIVARIATE_GAUSSIAN, BERNOULLI, POISSON = 0, 1, 2, 3
 KINDS = {
     "gaussian": GAUSSIAN,
@@ -69,6 +76,8 @@ def prepare(kind, parameters, stats, prepared):
     """Write the prepared row that `log_predictive` requires."""
     if kind == GAUSSIAN:
         prepare_gaussian(parameters, stats, prepared)
+    elif kind == MULTIVARIATE_GAUSSIAN and parameters[0] > WIDE:
+        prepare_wide(parameters, stats, prepared)
     elif kind == MULTIVARIATE_GAUSSIAN:
         prepare_multivariate_gaussian(parameters, stats, prepared)
     elif kind == BERNOULLI:
@@ -82,6 +91,71 @@ def prepare(kind, parameters, stats, prepared):
         prepared[1] = log_gamma(shape)
         prepared[2] = -shape * math.log1p(1.0 / rate)
         prepared[3] = math.log1p(rate)
+
+
+@njit(cache=True, error_model="numpy")
+def update_prepared(kind, parameters, stats, x, sign, prepared):
+    """Update a prepared row after ``x`` joined its statistics or left them.
+
+    The Cholesky factor of wide vectors is not computed again.
+    """
+    n = stats[0]
+    if kind != MULTIVARIATE_GAUSSIAN or x.size <= WIDE or n <= 0 or n - sign <= 0:
+        prepare(kind, parameters, stats, prepared)
+        return
+    d, strength = x.size, parameters[1] + n
+    mean, change, factor = wide_parts(prepared, d)
+    for a in range(d):
+        change[a] = x[a] - mean[a]
+        mean[a] += sign * change[a] / strength
+    if update_upper(factor, change, sign * (strength - sign) / strength):
+        write_constants(parameters, n, factor, prepared)
+    else:
+        prepare(kind, parameters, stats, prepared)
+
+
+@njit(cache=True, error_model="numpy")
+def wide_parts(prepared, d):
+    """Return the mean, a scratch row and the upper Cholesky factor of a prepared row."""
+    factor = prepared[3 + 2 * d : 3 + 2 * d + d * d].reshape((d, d))
+    return prepared[3 : 3 + d], prepared[3 + d : 3 + 2 * d], factor
+
+
+@njit(cache=True, error_model="numpy")
+def prepare_wide(parameters, stats, prepared):
+    """Prepare a row as `prepare_multivariate_gaussian` does, but with an upper factor."""
+    d = int(parameters[0])
+    strength0, mean0, n = parameters[1], parameters[3 : 3 + d], stats[0]
+    mean, _, factor = wide_parts(prepared, d)
+    scales, scale0 = factor.reshape((1, d, d)), parameters[3 + d :].reshape((d, d))
+    posterior_scales(stats.reshape((1, stats.size)), mean0, strength0, scale0, scales)
+    for a in range(d):
+        mean[a] = (strength0 * mean0[a] + stats[1 + a]) / (strength0 + n)
+    factor_upper(factor)
+    write_constants(parameters, n, factor, prepared)
+
+
+@njit(cache=True, error_model="numpy")
+def write_constants(parameters, n, factor, prepared):
+    """Write the constants of a multivariate-t predictive given the upper factor of its scale."""
+    d, strength, degrees = int(parameters[0]), parameters[1] + n, parameters[2] + n
+    log_root = 0.0
+    for a in range(d):
+        log_root += math.log(factor[a, a])
+    write_student_constants(d, strength, degrees, 2.0 * log_root, prepared)
+
+
+@njit(cache=True, error_model="numpy")
+def write_student_constants(d, strength, degrees, log_determinant, prepared):
+    """Write the three constants of a multivariate-t predictive."""
+    prepared[0] = (
+        log_gamma(0.5 * (degrees + 1.0))
+        - log_gamma(0.5 * (degrees - d + 1.0))
+        - 0.5 * d * (math.log(math.pi) + math.log1p(1.0 / strength))
+        - 0.5 * log_determinant
+    )
+    prepared[1] = 0.5 * (degrees + 1.0)
+    prepared[2] = strength / (strength + 1.0)
 
 
 @njit(cache=True, error_model="numpy")
@@ -127,15 +201,7 @@ def prepare_multivariate_gaussian(parameters, stats, prepared):
                 value += stats[1 + d + a * d + b] - stats[1 + a] * stats[1 + b] / n
                 value += shrinkage * (stats[1 + a] / n - mean0[a]) * (stats[1 + b] / n - mean0[b])
             factor[a * d + b] = value
-    log_determinant = cholesky(factor, d)
-    prepared[0] = (
-        log_gamma(0.5 * (degrees + 1.0))
-        - log_gamma(0.5 * (degrees - d + 1.0))
-        - 0.5 * d * (math.log(math.pi) + math.log1p(1.0 / strength))
-        - 0.5 * log_determinant
-    )
-    prepared[1] = 0.5 * (degrees + 1.0)
-    prepared[2] = strength / (strength + 1.0)
+    write_student_constants(d, strength, degrees, cholesky(factor, d), prepared)
 
 
 @njit(cache=True, error_model="numpy")
@@ -170,6 +236,12 @@ def log_predictive(kind, prepared, x):
         gain = log_gamma(prepared[0] + count) - prepared[1] - log_gamma(count + 1.0)
         return gain + prepared[2] - count * prepared[3]
     d = x.size
+    if d > WIDE:
+        mean, rest, factor = wide_parts(prepared, d)
+        for a in range(d):
+            rest[a] = x[a] - mean[a]
+        distance = squared_length(factor, rest)
+        return prepared[0] - prepared[1] * math.log1p(prepared[2] * distance)
     mean, solved, factor = prepared[3 : 3 + d], prepared[3 + d : 3 + 2 * d], prepared[3 + 2 * d :]
     distance = 0.0
     for a in range(d):

@@ -83,15 +83,23 @@ def token_blocks(task: GroupTask) -> Iterator[tuple[int, int, VectorTokens]]:
     observations, globals_ = task.observations, task.globals
     content, n_slots = observations.python_content, globals_.slots[1]
     assert content is not None
-    start = observations.group_start[observations.layout.chunk_start]
+    for first, last, tokens in blocks_of_chunks(observations, n_slots):
+        rows = _log_likelihood(content.family, content.x[tokens], globals_.content, n_slots)
+        yield first, last, python_tokens(rows, tokens.start, content.statistics)
+
+
+def blocks_of_chunks(observations: Observations, n_slots: int) -> Iterator[tuple[int, int, slice]]:
+    """Yield ranges of chunks, ``first`` and ``last``, and their tokens: as many as fit in memory.
+
+    The likelihoods of these tokens in every topic slot are one array.
+    """
+    start = observations.group_start[observations.layout.chunk_start].tolist()
     first, n_chunks = 0, len(start) - 1
     while first < n_chunks:
         last = first + 1
         while last < n_chunks and (start[last + 1] - start[first]) * n_slots <= MAX_LIKELIHOODS:
             last += 1
-        x = content.x[start[first] : start[last]]
-        rows = _log_likelihood(content.family, x, globals_.content, n_slots)
-        yield first, last, python_tokens(rows, int(start[first]), content.statistics)
+        yield first, last, slice(start[first], start[last])
         first = last
 
 

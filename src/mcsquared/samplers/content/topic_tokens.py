@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.kernels.cpu import topic_moves as kernels
+from mcsquared.kernels.cpu.matrices import add_weighted_statistics, complete_log_likelihoods
 from mcsquared.observations import Observations
 from mcsquared.samplers.threads import ThreadPool
 from mcsquared.samplers.types import GroupFunction, Key, Labels, add_sums
@@ -263,13 +264,14 @@ READ_LABELS_ONLY: frozenset[GroupFunction] = frozenset(
 def parameters_of(observations: Observations, statistics: Floats) -> Floats:
     """Return parameters at their posterior means, given statistics (n_topics, n_stats).
 
-    Probabilities of words, or natural parameters of vectors.
+    Probabilities of words, natural parameters of vectors, or mean and precision of wide ones.
     """
     family: Any = observations.content_family
     if observations.n_words:
         words = statistics + family.concentration
         return words / words.sum(axis=1, keepdims=True)
-    return family.natural_parameters(family.mean_parameters(statistics))
+    means = family.mean_parameters(statistics)
+    return means if observations.has_wide_vectors else family.natural_parameters(means)
 
 
 def even_parameters(observations: Observations) -> Floats:
@@ -284,9 +286,15 @@ def _likelihood(observations: Observations, labels: MovedLabels, parameters: Flo
     """Return the likelihoods in two topics: of vectors, relative to the larger one of each."""
     if observations.n_words:
         return parameters
-    blocks = _rows(observations.content_family, labels.values)
-    parts = [np.einsum("kj,ij->ki", parameters, rows) for rows in blocks]
-    log_likelihood = np.concatenate([np.zeros((2, 0)), *parts], axis=1)
+    family: Any = observations.content_family
+    if not parameters.any():  # those of `even_parameters`
+        return np.ones((2, len(labels.values)))
+    if observations.has_wide_vectors:
+        whitened = family.whitened_parameters(parameters)
+        log_likelihood = complete_log_likelihoods(labels.values, whitened).T
+    else:
+        parts = [np.einsum("kj,ij->ki", parameters, rows) for rows in _rows(family, labels.values)]
+        log_likelihood = np.concatenate([np.zeros((2, 0)), *parts], axis=1)
     return np.exp(log_likelihood - log_likelihood.max(axis=0))
 
 
@@ -306,17 +314,19 @@ def _sums_of_sides(observations: Observations, labels: MovedLabels) -> SumsByNam
 def _chunk_statistics(observations: Observations, labels: MovedLabels, weights: Floats) -> Floats:
     """Return Σ_i weight_ri T(x_i) by chunk of groups: (n_chunks, n_rows, n_stats)."""
     family: Any = observations.content_family
-    bounds = labels.chunk_start.tolist()
-    total = np.zeros((len(bounds) - 1, len(weights), family.n_stats))
-    for chunk, (first, last) in enumerate(pairwise(bounds)):
-        if first < last:
-            total[chunk] = _sum_rows(family, labels.values[first:last], weights[:, first:last])
+    parts = [part for part in pairwise(labels.chunk_start.tolist()) if part[0] < part[1]]
+    total = np.zeros((max(len(parts), 1), len(weights), family.n_stats))  # no row for empty chunks
+    for chunk, (first, last) in enumerate(parts):
+        total[chunk] = _sum_rows(family, labels.values[first:last], weights[:, first:last])
     return total
 
 
 def _sum_rows(family: Any, values: Floats, weights: Floats) -> Floats:
     """Return Σ_i weight_ri T(x_i): (n_rows, n_stats)."""
     total, first = np.zeros((len(weights), family.n_stats)), 0
+    if family.is_wide:
+        add_weighted_statistics(values, weights, total)
+        return total
     for rows in _rows(family, values):
         total += np.einsum("ri,ij->rj", weights[:, first : first + len(rows)], rows)
         first += len(rows)

@@ -40,6 +40,7 @@ MIN_TEXT_VOCABULARY = 1000  # distinct words; fewer are, for example, features o
 # that start in one cluster often stay there.
 MAX_SMALL_TOKENS = 100_000
 MIN_SWEEPS_WITHOUT_CLUSTERS = 30  # if groups vary, before they are clustered
+SWEEPS_IF_WIDE = 10  # of vectors of many dimensions; a collapsed sweep follows each of them
 
 
 def check_init(init: object) -> None:
@@ -139,7 +140,8 @@ def start_blocked(
         clusters = cluster_whole_groups(groups, priors, clusters, seed, chain, bounds)
     if groups_vary and init == "auto" and groups.n_tokens:
         n_sweeps = sweeps_for(groups.n_tokens) if groups.n_words else 0
-        n_sweeps = max(MIN_SWEEPS_WITHOUT_CLUSTERS, n_sweeps)
+        is_wide = groups.has_wide_vectors
+        n_sweeps = SWEEPS_IF_WIDE if is_wide else max(MIN_SWEEPS_WITHOUT_CLUSTERS, n_sweeps)
         topics = topics_without_clusters(groups, priors, topics, seed, chain, bounds, n_sweeps)
     elif groups.n_words and not groups_vary:
         topics = topics_without_clusters(groups, priors, topics, seed, chain, bounds)

@@ -5,13 +5,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from mcsquared.arrays import CountArray, Floats
 from mcsquared.kernels.rng import Step
 from mcsquared.samplers.content.python_families import is_integrated
 from mcsquared.samplers.steps.contexts import draw_contexts
 from mcsquared.samplers.steps.effects import draw_effects
 from mcsquared.samplers.steps.psi import begin_psi, scale_psi
-from mcsquared.samplers.steps.weights import draw_weights, scale_shares
+from mcsquared.samplers.steps.slots import topic_bound
+from mcsquared.samplers.steps.weights import draw_weights, scale_shares, usable_slots
 from mcsquared.samplers.threads import ThreadPool
 from mcsquared.samplers.types import Globals, Key, Sweep, Weights
 
@@ -66,8 +69,19 @@ def begin_word_content(
 
 
 def draw_topic_parameters(sweep: Sweep) -> Floats | None:
-    """Draw the parameters of every topic slot; None if they are integrated out."""
-    if is_integrated(sweep.observations.python_content):
+    """Draw the parameters of every topic slot; None if they are integrated out.
+
+    Those of wide vectors are 0 in slots that cannot be used.
+    """
+    observations, counts = sweep.observations, sweep.state.counts
+    if is_integrated(observations.python_content):
         return None
-    statistics, rng = sweep.state.counts.topic_statistics, sweep.key.generator(Step.CONTENT)
-    return sweep.observations.content_family.sample_parameters(statistics, rng)
+    family, rng = observations.content_family, sweep.key.generator(Step.CONTENT)
+    if not observations.has_wide_vectors:
+        return family.sample_parameters(counts.topic_statistics, rng)
+    occupied = counts.tokens_in_topic > 0
+    used = np.union1d(np.flatnonzero(occupied), usable_slots(occupied, topic_bound(sweep)))
+    drawn = family.sample_parameters(counts.topic_statistics[used], rng)
+    parameters = np.zeros((len(occupied), drawn.shape[1]))
+    parameters[used] = drawn
+    return parameters

@@ -1,6 +1,7 @@
 """Empty slots for clusters and topics that may appear in the sweep."""
 
 import math
+from dataclasses import replace
 
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.samplers.types import Sweep
@@ -11,19 +12,25 @@ TOPIC_SLOTS = (32, 64, 112, 160, 208, 256, 384, 512)
 MIN_EMPTY = 16
 MAX_EMPTY = 256
 MIN_EMPTY_TYPES = TYPE_STEP = 4  # of units above groups: every type costs time for every group
+# Empty topics of wide vectors: their parameters, drawn from the prior, hardly ever fit a vector.
+EMPTY_IF_WIDE = 4
 MAX_TAIL_WEIGHT = 1e-4  # largest expected weight of the truncated tail
 
 
 def add_empty_slots(sweep: Sweep) -> None:
     """Add slots until the truncated tail is negligible."""
-    grow_slots(sweep.state, sweep.bounds)
+    sizes = () if sweep.observations.has_wide_vectors else TOPIC_SLOTS
+    grow_slots(sweep.state, replace(sweep.bounds, topics=topic_bound(sweep)), sizes)
 
 
-def grow_slots(state: State, bounds: Bounds) -> None:
-    """Add cluster and topic slots to a state until enough of them are empty."""
+def grow_slots(state: State, bounds: Bounds, sizes: tuple[int, ...] = TOPIC_SLOTS) -> None:
+    """Add cluster and topic slots to a state until enough of them are empty.
+
+    Numbers of topic slots are rounded up to one of ``sizes``.
+    """
     unused = math.exp(float(state.log_unused[0]))
     n_slots = _n_slots(state.n_topics, unused, state.eta, bounds.topics)
-    n_slots = next((size for size in TOPIC_SLOTS if size >= n_slots), n_slots)
+    n_slots = next((size for size in sizes if size >= n_slots), n_slots)
     if len(state.topic_weights) < n_slots:
         state.add_topic_slots(n_slots - len(state.topic_weights))
     unused = state.alpha / (state.alpha + int(state.root_counts.sum()))
@@ -32,6 +39,15 @@ def grow_slots(state: State, bounds: Bounds) -> None:
         state.add_cluster_slots(n_slots - len(state.counts.groups_in_cluster))
     for number in range(len(state.levels)):
         _grow_types(state, number)
+
+
+def topic_bound(sweep: Sweep) -> int | None:
+    """Return the largest number of topics at the end of this sweep; None if there is no bound."""
+    bound = sweep.bounds.topics
+    if not sweep.observations.has_wide_vectors:
+        return bound
+    most = sweep.state.n_topics + EMPTY_IF_WIDE
+    return most if bound is None else max(min(most, bound), sweep.state.n_topics)
 
 
 def _grow_types(state: State, number: int) -> None:

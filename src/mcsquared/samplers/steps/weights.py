@@ -12,6 +12,7 @@ from mcsquared.arrays import Bools, Float32s, Floats, Int64s, Rng
 from mcsquared.kernels.cpu.gammas import draw_log_shares
 from mcsquared.kernels.rng import Step
 from mcsquared.samplers.steps.concentrations import draw_dp_weights
+from mcsquared.samplers.steps.slots import topic_bound
 from mcsquared.samplers.types import Key, Sweep, Weights
 
 SHARE_COST = 100.0  # nanoseconds to draw the share of one topic in one cluster
@@ -28,7 +29,7 @@ def topic_weights_with_tail(sweep: Sweep) -> Floats:
     """Return ε of all slots, with ε_new divided among the empty ones."""
     state = sweep.state
     weights = state.topic_weights.copy()
-    empty = usable_slots(state.counts.tokens_in_topic > 0, sweep.bounds.topics)
+    empty = usable_slots(state.counts.tokens_in_topic > 0, topic_bound(sweep))
     sticks = log_sticks(len(empty), state.eta, sweep.key.generator(Step.TOPIC_TAIL))
     weights[empty] = np.exp(sticks + float(state.log_unused[0]))
     return weights
