@@ -108,6 +108,9 @@ class ConjugateFamily(FamilyTraits, ABC):
     (array([[2.]]), array([1.]))
     >>> mc2.Gaussian(mean=0, shape=2, rate=8).mean_covariance(np.zeros((1, 3)))
     array([[[4.]]])
+    >>> wide = mc2.MultivariateGaussian(mean=[0.0] * 40)
+    >>> wide.is_wide, wide.cost
+    (True, 100)
     """
 
     name: ClassVar[str]
