@@ -23,8 +23,10 @@ def fitted():
 )
 @pytest.mark.parametrize("method", ["predict", "transform", "score"])
 def test_a_misspelt_context_is_an_error(fitted, names, method):
-    with pytest.raises(InputError, match="contexts must have the names used in training"):
-        getattr(fitted, method)(TOKENS, contexts={name: [1, 2, 3] for name in names})
+    contexts = {name: [1, 2, 3] for name in names}
+    for arguments in ((TOKENS, contexts), (mc2.Corpus.from_tokens(TOKENS, contexts),)):
+        with pytest.raises(InputError, match="contexts must have the names used in training"):
+            getattr(fitted, method)(**dict(zip(("X", "contexts"), arguments, strict=False)))
 
 
 def test_more_or_fewer_contexts_than_the_model_has_are_no_error(fitted):

@@ -411,8 +411,7 @@ class MC2(ClusterMixin, TopicTransformer):
         words: Any = self.posterior_.vocabulary
         options = self.posterior_.text_options
         corpus = as_corpus(X, contexts, self._matrix_kind(), words, options)
-        if contexts is not None:
-            prediction.check_names(self.posterior_, corpus)
+        prediction.check_names(self.posterior_, corpus)
         prediction.check_width(self.posterior_, corpus, self.n_features_in_)
         return self.posterior_, corpus
 

@@ -70,6 +70,9 @@ class MultivariateGaussian(ConjugateFamily):
     >>> family = mc2.MultivariateGaussian().filled(np.array([[1.0, 2.0], [3.0, 6.0]]))
     >>> family.mean, family.width
     ((2.0, 4.0), 2)
+    >>> parameters = family.mean_parameters(np.zeros((1, 7)))
+    >>> [array.shape for array in family.whitened_parameters(parameters)]
+    [(1,), (1, 2), (1, 2, 2)]
     """
 
     mean: Any = None
