@@ -184,7 +184,7 @@ function mapCanvas({ onhover, onopen }) {
       const reach = r * scale * view.zoom;
       let label = text.length > 30 ? `${text.slice(0, 29)}…` : text;
       // A label much wider than its disc would cover its neighbours.
-      if (reach > 26 && ctx.measureText(label).width > 2.1 * reach) label = label.split(', ')[0];
+      if (reach > 26 && ctx.measureText(label).width > 2.1 * reach) label = label.split(', ')[0].replace(/ or .*/, ' or …');
       const labelWidth = ctx.measureText(label).width;
       const cx = Math.min(width - labelWidth / 2 - 4, Math.max(labelWidth / 2 + 4, px(x)));
       // In the centre of a large disc, above a small one.
