@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mcsquared.state import State
 
 N_WORDS, BETA = 500, 0.05
-V, LAM, ROOT = 10.0, 10.0, 5.0  # concentrations of τ and θ, and of ε for each topic
+LAM, ROOT = 10.0, 5.0  # concentrations of θ, and of ε for each topic
 TOLERANCE = 0.1  # of both numbers
 DISTANCE = 0.2  # total variation between a true topic and one that is found
 COVERED = 0.99  # share of the groups or tokens in the clusters or topics that count
@@ -43,9 +43,10 @@ class Size(NamedTuple):
     n_topics: int
     n_groups: int
     tokens_per_group: int
+    v: float  # concentration of τ: few clusters must differ more, or the data do not identify them
 
 
-SIZES = (Size(4, 5, 200, 60), Size(20, 25, 600, 80), Size(60, 100, 2_000, 100))
+SIZES = (Size(4, 5, 400, 120, 2.0), Size(20, 25, 600, 80, 10.0), Size(60, 100, 2_000, 100, 10.0))
 
 
 class Found(NamedTuple):
@@ -105,7 +106,8 @@ def run(settings: Settings) -> Result:
         rows=rows,
         targets=targets,
         notes=[
-            f"λ = {LAM:g}, {N_WORDS} words, equally likely clusters; one chain of {sweeps} sweeps "
+            f"λ = {LAM:g}, v = {', '.join(f'{size.v:g}' for size in sizes)}, {N_WORDS} words, "
+            "equally likely clusters; one chain of {sweeps} sweeps "
             "for each seed: from the default start, from the true labels, or with the true topics "
             "of all tokens and the true λ and v, which do not change. Numbers found are "
             f"those that hold {COVERED:.0%} of the groups (clusters of `labels_`) or of the "
@@ -143,7 +145,7 @@ def simulate(size: Size, seed: int) -> Simulated:
     rng = np.random.default_rng(seed)
     weights = rng.dirichlet(np.full(size.n_topics, ROOT))
     psi = rng.dirichlet(np.full(N_WORDS, BETA), size.n_topics)
-    shares = rng.dirichlet(V * weights, size.n_clusters)
+    shares = rng.dirichlet(size.v * weights, size.n_clusters)
     clusters = rng.integers(0, size.n_clusters, size.n_groups)
     tiny = np.finfo(np.float64).tiny  # shares may underflow to 0
     of_group, counts = np.zeros((size.n_groups, size.n_topics)), []
@@ -191,7 +193,7 @@ def _fit(size: Size, start: str, seed: int, sweeps: int) -> Found:
     truth = simulate(size, seed)
     finite, options = engines.ENGINES[engines.FINITE], {"n_sweeps": sweeps, "random_state": seed}
     if start == "true topics":
-        options |= {"lam": LAM, "v": V}
+        options |= {"lam": LAM, "v": size.v}
     model = engines.estimator(finite, **options)
     samplers = {"blocked": sampler_for(start, truth)}
     with warnings.catch_warnings(), patch.dict(SAMPLERS, samplers):

@@ -175,7 +175,7 @@ def test_draws_of_two_chains_have_their_own_times() -> None:
 
 
 def test_both_numbers_must_be_within_a_tenth() -> None:
-    size = Size(n_clusters=20, n_topics=30, n_groups=1, tokens_per_group=1)
+    size = Size(n_clusters=20, n_topics=30, n_groups=1, tokens_per_group=1, v=1.0)
     others = {"all_clusters": 20.0, "all_topics": 30.0, "nmi": 1.0, "recovered": 30}
     assert is_right(size, Found(clusters=22, topics=27, **others))
     assert not is_right(size, Found(clusters=20, topics=34, **others))

@@ -17,6 +17,7 @@ from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.samplers.content.groups import sweep_groups
 from mcsquared.samplers.init.assignments import blocked_state
+from mcsquared.samplers.init.surplus_topics import SURPLUS_CHAIN, without_surplus_topics
 from mcsquared.samplers.steps.collapsed import COLLAPSED_CHAIN, MAX_COLLAPSED_TOKENS, PERIOD
 from mcsquared.samplers.steps.concentrations import resample_lam, resample_root
 from mcsquared.samplers.steps.contexts import draw_contexts
@@ -126,8 +127,11 @@ def topics_without_clusters(
     chain: int,
     bounds: Bounds,
     n_sweeps: int | None = None,
+    dissolve: bool = False,
 ) -> TopicLabels:
     """Return the topics of tokens after ``n_sweeps`` (or `sweeps_for`) sweeps without clusters.
+
+    If ``dissolve``, surplus topics of a small corpus are then dissolved.
 
     When all groups of a cluster share one mixture (λ = ∞), blends of topics fit a cluster as well
     as the topics themselves, and moves of a few tokens do not separate them. Groups with individual
@@ -145,7 +149,11 @@ def topics_without_clusters(
         sweep(state, *arguments)
         if is_collapsed_sweep_due(state, observations):
             collapsed_sweep(state, *arguments)
-    return state.topic_of_token
+    if not (dissolve and observations.n_words and observations.n_tokens <= MAX_COLLAPSED_TOKENS):
+        return state.topic_of_token
+    key = Key(seed, SURPLUS_CHAIN + chain, 0)
+    topics = state.topic_of_token
+    return without_surplus_topics(observations, topics, state.lam, priors.beta, key)
 
 
 def sweeps_for(n_tokens: int) -> int:

@@ -142,7 +142,8 @@ def start_blocked(
         n_sweeps = sweeps_for(groups.n_tokens) if groups.n_words else 0
         is_wide = groups.has_wide_vectors
         n_sweeps = SWEEPS_IF_WIDE if is_wide else max(MIN_SWEEPS_WITHOUT_CLUSTERS, n_sweeps)
-        topics = topics_without_clusters(groups, priors, topics, seed, chain, bounds, n_sweeps)
+        found = (groups, priors, topics, seed, chain, bounds, n_sweeps)
+        topics = topics_without_clusters(*found, dissolve=True)
     elif groups.n_words and not groups_vary:
         topics = topics_without_clusters(groups, priors, topics, seed, chain, bounds)
     state = start_from(clusters, topics, groups, priors, seed, chain, bounds, rng)
