@@ -238,7 +238,9 @@ def topic_weights(posterior: Any, corpus: Corpus) -> Iterator[np.ndarray]:
     from mcsquared.prediction.groups import topic_proportions
 
     for draw in posterior.parameters:
-        yield topic_proportions(replace(posterior, parameters=[draw]), corpus)
+        of_draw = replace(posterior, parameters=[draw])
+        vars(of_draw)["labels"] = posterior.labels  # the same draws: no second search
+        yield topic_proportions(of_draw, corpus)
 
 
 def speeches(settings: Settings) -> tuple[Corpus, np.ndarray]:
