@@ -71,7 +71,7 @@ def test_probabilities_of_tokens_sum_to_one_and_follow_the_formula(batch, monkey
     tokens = Tokens(observations.group_start, observations.word)
     topics = Topics(tokens, truth, N_WORDS, LAM, BETA)
     every_word = Tokens(np.array([0, N_WORDS, *[N_WORDS] * 5]), np.arange(N_WORDS, dtype=np.int32))
-    found = np.concatenate([part.sum(axis=1) for part in topics.weigh(every_word)])
+    found = topics.probability(every_word)
     in_group = np.bincount(truth[: observations.group_start[1]], minlength=4)
     words = np.zeros((4, N_WORDS))
     np.add.at(words, (truth, observations.word), 1)

@@ -7,8 +7,8 @@ tokens, which none of these sweeps sees, decides. Given the topics of the others
 
     p(w_i | j)  =  Σ_m (n_jm + λ ε_m) / (N_j + λ)  ·  (n_mw + β) / (n_m + V β)
 
-A topic is dissolved if Σ_i ln p(w_i), with p averaged over a few sweeps, is at least as high as
-after as many sweeps with the topic.
+where p is averaged over a few sweeps. A topic is dissolved if Σ_i ln p(w_i) is at most one standard
+error below the highest value so far (the one-standard-error rule of cross-validation).
 This is a choice of where a chain starts, not a step of the sampler: draws remain exact.
 """
 
@@ -29,9 +29,11 @@ SURPLUS_CHAIN = 2**27  # offset of the chain number: no sweep of a chain draws t
 HELD_OUT_SHARE = 0.2
 MIN_HELD_OUT = 100  # tokens; with fewer, no topic is dissolved
 SETTLING_SWEEPS = 20  # after tokens were held out
-SWEEPS = 6  # after a topic was dissolved; the second half of them is scored
+SWEEPS = 4  # after a topic was dissolved; the second half of them is scored
 FINAL_SWEEPS = 3  # with all tokens
-MAX_PASSES = 2  # over all topics
+# Losses of the held-out log-probability, in standard errors: one that is accepted, relative to the
+# best value so far, and one with which no sweeps follow because they would hardly undo it.
+ACCEPTED_LOSS, CLEAR_LOSS = 1.0, 8.0
 TOKENS_AT_ONCE = 4096
 
 
@@ -65,27 +67,35 @@ def without_surplus_topics(
     seen = seen.swept(SETTLING_SWEEPS, key)
     held_out, number = tokens.take(is_held_out), SETTLING_SWEEPS
 
-    def score(topics: Topics) -> tuple[Topics, float]:
+    def settle(topics: Topics) -> tuple[Topics, Floats]:
         nonlocal number
         number += SWEEPS
-        return topics.score(held_out, key._replace(sweep=number))
+        return topics.settle(held_out, key._replace(sweep=number))
 
-    for _ in range(MAX_PASSES):
-        n_before, value = seen.n_topics, score(seen)[1]
-        for m in np.argsort(seen.sizes, kind="stable"):
-            if seen.sizes[m] == 0 or seen.n_topics == 1:
-                continue
-            trial, value_of_trial = score(seen.without(m, rng))
-            if value_of_trial >= value:
-                seen, value = trial, score(trial)[1]
-        if seen.n_topics == n_before:
-            break
+    best = settle(seen)[1]
+    for m in np.argsort(seen.sizes, kind="stable"):
+        if seen.sizes[m] == 0 or seen.n_topics == 1:
+            continue
+        trial = seen.without(m, rng)
+        change, error = compare(trial.probability(held_out), best)
+        if change < -CLEAR_LOSS * error:
+            continue
+        trial, found = settle(trial)
+        change, error = compare(found, best)
+        if change >= -ACCEPTED_LOSS * error:
+            seen, best = trial, found if change > 0.0 else best
     everything = np.empty(len(tokens.word), np.int32)
     everything[~is_held_out] = seen.topic
     everything[is_held_out] = seen.draw_topics(held_out, rng)
-    found = Topics(tokens, everything, observations.n_words, lam, beta)
-    found = found.swept(FINAL_SWEEPS, key._replace(sweep=number + SWEEPS))
-    return np.unique(found.topic, return_inverse=True)[1].astype(np.uint16)
+    result = Topics(tokens, everything, observations.n_words, lam, beta)
+    result = result.swept(FINAL_SWEEPS, key._replace(sweep=number + SWEEPS))
+    return np.unique(result.topic, return_inverse=True)[1].astype(np.uint16)
+
+
+def compare(found: Floats, best: Floats) -> tuple[float, float]:
+    """Return the difference of Σ_i ln p(w_i), and its standard error."""
+    change = np.log(found) - np.log(best)
+    return float(change.sum()), float(np.sqrt(len(change)) * change.std())
 
 
 class Topics:
@@ -145,13 +155,17 @@ class Topics:
         topic[dissolved] = rest.draw_topics(self.tokens.take(dissolved), rng)
         return Topics(self.tokens, topic, self.n_words, self.lam, self.beta)
 
-    def score(self, held_out: Tokens, key: Key) -> tuple[Topics, float]:
-        """Return the topics after a few sweeps, and Σ_i ln p(w_i) of tokens held out."""
+    def settle(self, held_out: Tokens, key: Key) -> tuple[Topics, Floats]:
+        """Return the topics after a few sweeps, and the mean p(w_i) of tokens held out."""
         topics, total = self.swept(SWEEPS // 2, key), np.zeros(len(held_out.word))
         for number in range(SWEEPS // 2, SWEEPS):
             topics = topics.swept(1, key._replace(sweep=key.sweep + number))
-            total += np.concatenate([part.sum(axis=1) for part in topics.weigh(held_out)])
-        return topics, float(np.log(total / (SWEEPS - SWEEPS // 2)).sum())
+            total += topics.probability(held_out)
+        return topics, total / (SWEEPS - SWEEPS // 2)
+
+    def probability(self, tokens: Tokens) -> Floats:
+        """Return p(w_i | j) of other tokens: float64 (n_tokens,)."""
+        return np.concatenate([part.sum(axis=1) for part in self.weigh(tokens)])
 
     def draw_topics(self, tokens: Tokens, rng: Rng) -> Int32s:
         """Draw the topics of other tokens, independently of each other."""
