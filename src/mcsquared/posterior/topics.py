@@ -95,7 +95,13 @@ class RepresentativeTopics(ConsensusPartition):
 
     @property
     def counterparts(self) -> list[Int64s]:
-        """Like `topic_alignment`, but -1 also for topics that hardly resemble their match."""
+        """Like `topic_alignment`, but -1 also for topics that hardly resemble their match.
+
+        Examples
+        --------
+        >>> len(posterior.counterparts) == len(posterior.parameters)
+        True
+        """
         return [
             np.where(similarity >= _MIN_SIMILARITY, topic, -1)
             for topic, similarity in self._matches
