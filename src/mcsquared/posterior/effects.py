@@ -11,6 +11,7 @@ import pandas as pd
 from mcsquared.arrays import Floats, Objects, Rng
 from mcsquared.errors import InputError
 from mcsquared.posterior.draws import ParameterDraw
+from mcsquared.posterior.tables import align_topics
 
 if TYPE_CHECKING:
     from mcsquared.posterior.posterior import Posterior
@@ -107,10 +108,7 @@ def _samples(posterior: Posterior, name: str, rows: slice, rng: Rng) -> Iterator
         )
         shares = gammas / np.maximum(gammas.sum(axis=2, keepdims=True), 1e-300)
         effects = effect_weight * (shares[:, :, :-1] - average[:-1])
-        result = np.full((*effects.shape[:2], n_topics), np.nan)
-        chosen = np.flatnonzero((topic >= 0) & (topic < n_topics))
-        result[:, :, topic[chosen]] = effects[:, :, chosen]
-        yield result
+        yield align_topics(effects, topic, n_topics, fill=np.nan)
 
 
 def _dirichlet_shapes(

@@ -14,6 +14,7 @@ from mcsquared.errors import InputError
 from mcsquared.posterior.contexts import context_of
 from mcsquared.posterior.effects import BLOCK_SIZE, summarise
 from mcsquared.posterior.names import topic_names
+from mcsquared.posterior.tables import align_topics
 
 if TYPE_CHECKING:
     from mcsquared.posterior.posterior import Posterior
@@ -127,8 +128,7 @@ def _samples(posterior: Posterior, by_value: _ValueGroups) -> Floats:
     for draw_weight, draw, topic in zip(*draws, strict=True):
         of_draw = draw.topic_given_cluster()
         n_clusters = len(of_draw)
-        shares, shown = np.full((n_clusters, n_topics), np.nan), (topic >= 0) & (topic < n_topics)
-        shares[:, topic[shown]] = of_draw[:, shown]
+        shares = align_topics(of_draw, topic, n_topics, fill=np.nan)
         cluster = posterior.cluster_of_group[draw.index]
         for _ in range(round(_N_REPLICATES * draw_weight) if n_draws > 1 else _N_REPLICATES):
             group_weights = rng.standard_exponential(posterior.n_groups)

@@ -133,14 +133,15 @@ def _check_id(argument: str, value: Any, n: int) -> None:
         raise InputError(f"{argument} must be an integer in 0..{n - 1}, got {value!r}")
 
 
-def align_topics(values: Floats, topic: Int64s, n_topics: int) -> Floats:
-    """Map columns from a draw's topics to the posterior's topics; unmatched topics are dropped.
+def align_topics(values: Floats, topic: Int64s, n_topics: int, fill: float = 0.0) -> Floats:
+    """Map a draw's topics, the last axis, to the first ``n_topics`` of the posterior's topics.
 
-    ``topic`` is the draw's entry of `Posterior.topic_alignment`, -1 for unmatched topics.
+    ``topic`` is the draw's entry of `Posterior.topic_alignment` or `counterparts`, -1 for unmatched
+    topics, which are dropped. Topics without a match in the draw have the value ``fill``.
     """
-    aligned = np.zeros((len(values), n_topics))
-    matched = topic >= 0
-    aligned[:, topic[matched]] = values[:, matched]
+    aligned = np.full((*values.shape[:-1], n_topics), fill)
+    chosen = (topic >= 0) & (topic < n_topics)
+    aligned[..., topic[chosen]] = values[..., chosen]
     return aligned
 
 

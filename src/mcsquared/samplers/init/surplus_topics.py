@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from mcsquared.arrays import Bools, Floats, Int32s, Int64s, Integers, Rng
 from mcsquared.kernels.cpu.collapsed import UNROLLED, TopicState, resample_word_topics
+from mcsquared.kernels.cpu.counts import count_pairs
 from mcsquared.kernels.rng import Step
 from mcsquared.observations import Observations
 from mcsquared.samplers.types import Key
@@ -192,5 +193,6 @@ class Topics:
 
 def _count(row: Integers, topic: Int32s, n_rows: int, n_slots: int) -> Int32s:
     """Count tokens by row and topic: int32 (n_rows, n_slots)."""
-    cells = row.astype(np.int64) * n_slots + topic
-    return np.bincount(cells, minlength=n_rows * n_slots).reshape(n_rows, n_slots).astype(np.int32)
+    counts = np.zeros((n_rows, n_slots), np.int32)
+    count_pairs(row.astype(np.int32), topic, counts)
+    return counts
