@@ -1,5 +1,7 @@
 """Options of the commands."""
 
+import re
+
 import pytest
 
 import mcsquared
@@ -26,6 +28,28 @@ def test_fit_help_says_which_model_is_fitted():
     assert "--paper" in text
     assert "the paper's" in text
     assert "--lam inf" in text
+
+
+def test_fit_help_lists_every_option_in_a_section_and_shows_no_value_after_flags():
+    text = invoke("fit", "--help").stdout
+    titles = [line for line in text.splitlines() if line.startswith("╭─ ")]
+    assert [title.split()[1] for title in titles] == [
+        "Arguments",
+        "Options",
+        "Data",
+        "Model",
+        "Run",
+        "Words",
+    ]
+    panel = text[text.index("╭─ Options") :].split("╰")[0]
+    assert re.findall(r"--[a-z-]+", panel) == ["--help"]
+    assert not re.search("--(paper|resume|stop-when-flat|lowercase).*(bool|BOOL)", text)
+
+
+def test_paragraphs_of_help_are_filled_lines():
+    lines = invoke("fit", "--help").stdout.splitlines()
+    first = next(i for i, line in enumerate(lines) if "Groups may vary" in line)
+    assert "(--lam inf)" in lines[first + 1]
 
 
 def test_version_is_shown():

@@ -181,3 +181,11 @@ def test_a_column_with_nearly_the_name_of_a_context_is_pointed_out(fitted, new_f
     result = invoke("predict", fitted, renamed, "--out", tmp_path / "out.csv")
     assert result.exit_code == 0, result.output
     assert "no column 'authors' (is it 'autors'?), so this context is missing" in result.stderr
+
+
+def test_model_and_file_in_the_wrong_order_are_pointed_out(fitted, new_file):
+    for command in ("predict", "evaluate"):
+        message = rejected(invoke(command, new_file, fitted))
+        assert f"{new_file} is not a model file" in message
+        assert "MODEL must come before FILE" in message
+        assert "header" not in message

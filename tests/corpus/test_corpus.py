@@ -126,7 +126,7 @@ def test_a_frame_of_integers_is_counts_and_one_of_floats_is_vectors(library):
     assert Corpus(library({"x": [1.0, 0.0], "y": [0, 2]})).content.width == 2
     with pytest.raises(
         InputError,
-        match=r"must consist of columns of numbers, got .* of content; name the text column",
+        match=r"must consist of columns of numbers, got .* of content; use Corpus.from_frame",
     ):
         Corpus(library({"x": ["a", "b"]}))
     with pytest.raises(InputError, match="NaN"):

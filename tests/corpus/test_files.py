@@ -84,7 +84,7 @@ def test_columns_of_numbers_are_content_if_there_is_no_text(tmp_path):
         assert isinstance(vectors.content, Vectors)
         with pytest.raises(
             InputError,
-            match=r"must consist of columns of numbers, got .*; name the text column",
+            match=r"must consist of columns of numbers, got .*; use Corpus.from_frame with text=",
         ):
             Corpus.read(path)
 
@@ -293,7 +293,7 @@ def test_a_file_that_does_not_exist_is_refused(tmp_path, name):
     [
         (
             {"text": "year"},
-            "text must name a column of texts, got 'year', which contains float values",
+            "got 'year', which contains numbers; the longest texts are in 'abstract'",
         ),
         (
             {"text": "day"},
@@ -311,6 +311,14 @@ def test_columns_that_do_not_fit_are_refused(tmp_path, arguments, message):
     path = write(PAPERS, tmp_path / "p.csv")
     with pytest.raises(InputError, match=message):
         Corpus.read(path, **arguments)
+
+
+def test_the_error_for_a_missing_file_names_a_similar_one(tmp_path):
+    write(PAPERS, tmp_path / "papers.csv")
+    with pytest.raises(InputError, match=r"does not exist; did you mean '.*papers\.csv'"):
+        Corpus.read(tmp_path / "paper.csv", text="abstract")
+    with pytest.raises(InputError, match=r"does not exist$"):
+        Corpus.read(tmp_path / "nowhere" / "paper.csv", text="abstract")
 
 
 @pytest.mark.parametrize("value", ["inf", "-Infinity", "1e200", "9" * 400])

@@ -84,7 +84,7 @@ def test_without_text_and_content_all_other_columns_are_content(library):
     assert corpus.vocabulary.tolist() == ["ant", "bee"]
     with pytest.raises(
         InputError,
-        match=r"must consist of columns of numbers, got .* of frame; name the text column",
+        match=r"must consist of columns of numbers, got .* of frame; use Corpus.from_frame",
     ):
         Corpus.from_frame(frame, contexts=["year"])
 
@@ -132,6 +132,10 @@ FRAME = pd.DataFrame(PAPERS)
             {"text": "abstrakt"},
             "text must name a column of frame, got 'abstrakt'; did you mean 'abstract'",
         ),
+        (
+            {"text": "abstract", "contexts": ["year,title"]},
+            "got 'year,title'; pass 'year' and 'title' separately",
+        ),
         ({"text": "q"}, "got 'q'; its columns are 'title', 'abstract'"),
         (
             {"text": "abstract", "contexts": ["yeer"]},
@@ -145,7 +149,7 @@ FRAME = pd.DataFrame(PAPERS)
         ({"text": "abstract", "contexts": 5}, "must be a list of column names"),
         (
             {"text": "year"},
-            "text must name a column of texts, got 'year', which contains float values",
+            "text must name a column of texts, got 'year', which contains numbers",
         ),
         (
             {"text": "when"},
@@ -160,7 +164,7 @@ FRAME = pd.DataFrame(PAPERS)
         ({"text": "abstract", "content": ["pages"]}, "text and content must not both be given"),
         (
             {"content": ["title"]},
-            r"must consist of columns of numbers, got .* of frame; name the text column",
+            r"must consist of columns of numbers, got .* of frame; use Corpus.from_frame",
         ),
         ({"content": []}, "at least one column of frame, got none"),
         ({"content": ["pages"], "min_df": 2}, "min_df must not be given without a text column"),

@@ -8,11 +8,11 @@ import pytest
 import mcsquared as mc2
 from mcsquared.posterior.names import (
     _majority_values,
-    _range_of_half,
     _unique,
     cluster_names,
     topic_names,
 )
+from mcsquared.posterior.shared_values import SharedValue, shared_values
 from mcsquared.storage import pack_posterior, unpack_posterior
 from tests.plots.test_clusters import bare_posterior
 from tests.posterior.models import make_posterior
@@ -174,7 +174,69 @@ def test_a_range_of_one_value_is_that_value():
     posterior = make_posterior(n_groups=60, noise=0.0, contexts=False)[0]
     year = np.where(posterior.labels == 0, 1990.0, 2000.0 + np.arange(60))
     posterior.contexts = mc2.Corpus.from_tokens([["a"]] * 60, {"year": year}).contexts
-    assert _range_of_half(posterior, 0) == "year 1990"
+    assert shared_values(posterior)[0].text == "year 1990"
+
+
+def with_contexts(posterior, **contexts):
+    """Return the posterior with other contexts of its groups."""
+    posterior.contexts = mc2.Corpus.from_tokens([["a"]] * posterior.n_groups, contexts).contexts
+    return posterior
+
+
+def test_a_range_contains_half_of_the_groups_and_is_the_rarest_that_does():
+    """Values around 5 are the closest to each other, but common in other clusters as well."""
+    posterior = make_posterior(n_groups=60, noise=0.0, contexts=False)[0]
+    inside = posterior.labels == 0
+    half = np.arange(inside.sum()) % 2 == 0
+    price = np.full(60, 5.0)
+    price[inside] = np.where(half, 12345.6 + np.arange(inside.sum()), 5.0)
+    found = shared_values(with_contexts(posterior, price=price))[0]
+    n = np.arange(inside.sum())[half].max()
+    assert found.text == f"price 12,340–{-10 * (-(12345.6 + n) // 10):,.0f}"
+    assert found.share >= 0.5 > found.overall
+    day = np.datetime64("2020-01-01") + np.where(inside, 0, 40 + np.arange(60)).astype("m8[D]")
+    assert shared_values(with_contexts(posterior, day=day))[0].text == "day 2020-01-01"
+
+
+def test_values_that_are_equally_common_in_all_clusters_are_not_shared():
+    posterior = make_posterior(n_groups=60, noise=0.0, contexts=False)[0]
+    rank = np.argsort(np.argsort(posterior.labels, kind="stable"), kind="stable")
+    place = np.where(rank % 5 == 0, "uk", "usa")
+    assert shared_values(with_contexts(posterior, x=rank % 5 * 1.0, place=place)) == [None] * 3
+
+
+def test_the_ends_of_a_range_do_not_count_as_evidence_for_it():
+    """Half of a cluster of two or four groups are in a small range, whatever their values."""
+    for size in (1, 2, 4):
+        assert not SharedValue("x 1–2", 0.5, 0.1, 2.0 / size).is_clear
+    assert SharedValue("x 1–2", 0.5, 0.1, 2.0 / 40).is_clear
+    assert not SharedValue("x 1–2", 0.49, 0.1, 2.0 / 40).is_clear
+
+
+@pytest.mark.parametrize("is_bag", [True, False])
+def test_a_cluster_without_common_words_is_named_by_a_value_that_it_lacks(is_bag):
+    posterior, _ = rare_words(0.4)
+    place = np.where(posterior.labels == 1, np.arange(60) % 7, -1)
+    names = [f"place{v}" if v >= 0 else "usa" for v in place]
+    names[np.flatnonzero(posterior.labels == 1)[0]] = None  # missing: neither usa nor another value
+    with_contexts(posterior, place=[[name] if name else [] for name in names] if is_bag else names)
+    found = cluster_names(posterior)
+    assert found[1].endswith(", place: not usa")
+    assert not any("not usa" in found[k] for k in (0, 2))
+    n_others = (posterior.labels == 1).sum() - 1
+    assert shared_values(posterior)[1].share == n_others / (posterior.labels == 1).sum()
+
+
+def test_a_range_that_describes_a_cluster_better_than_its_words_ends_its_name():
+    posterior, _ = rare_words(0.75)
+    assert "year" not in cluster_names(posterior)[2]
+    year = np.where(posterior.labels == 2, 1950.0, 1990.0) + np.arange(60) % 20
+    name = cluster_names(with_contexts(posterior, year=year))[2]
+    first, *_, years = name.split(", ")
+    low, high = map(int, years.removeprefix("year ").split("–"))
+    in_range = (year >= low) & (year <= high)
+    assert in_range[posterior.labels == 2].mean() >= 0.5 > in_range.mean()
+    assert first in WORDS
 
 
 def test_a_value_of_most_groups_names_a_cluster_without_a_common_word():

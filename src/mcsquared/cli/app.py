@@ -1,6 +1,8 @@
 """Commands, their options and help texts."""
 
+import inspect
 from collections.abc import Callable
+from copy import copy
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,15 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+# Sections of the help of `mc2 fit`, with their options.
+FIT_PANELS = {
+    "Data": "text context names level level_context long value sep encoding memory out",
+    "Words": "stop_words min_df max_df ngrams token_pattern lowercase keep",
+    "Model": "effect paper lam",
+    "Run": "sweeps burn_in thin max_seconds stop_when_flat chains seed jobs device cluster resume "
+    "checkpoint_every",
+}
+
 # Options of several commands.
 MODEL = Argument(metavar="MODEL", help="Model file written by `mc2 fit`.")
 TEXT_COLUMN = Option(None, metavar="COLUMN", help="Column of the text (default: as in the fit).")
@@ -30,7 +41,7 @@ MEMORY = Option("2GB", metavar="SIZE", help="Memory limit if FILE is a folder.")
 LEVEL_CONTEXTS = Option(
     None,
     metavar="LEVEL=FILE[:COLUMNS]",
-    help="Contexts of the units of a level: country=countries.csv:region,gdp.",
+    help="Contexts of the units of a level, such as country=units.csv:gdp.",
 )
 SEED = Option(0, min=0, help="Random seed; the same seed gives the same result.")
 
@@ -42,13 +53,33 @@ def main() -> None:
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """Register a command whose errors are printed as one sentence."""
+    _lay_out_help(function)
 
     @wraps(function)
     def guarded(**arguments: Any) -> None:
         with readable_errors():
             function(**arguments)
 
-    return app.command()(guarded)
+    # Paragraphs without line breaks, which the help would keep.
+    paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
+    return app.command(help="\n\n".join(" ".join(text.split()) for text in paragraphs))(guarded)
+
+
+def _lay_out_help(function: Callable[..., None]) -> None:
+    """Divide the options of `mc2 fit` into sections, and shorten the column of types."""
+    parameters = inspect.signature(function).parameters.values()
+    panel_of = {name: title for title, names in FIT_PANELS.items() for name in names.split()}
+    defaults = []
+    for parameter in parameters:
+        option = copy(parameter.default)  # several commands share an option
+        if option.metavar is None and parameter.annotation is bool:
+            option.metavar = ""  # a flag has no value
+        elif option.metavar is None and parameter.annotation in (int, int | None):
+            option.metavar = "N"
+        if function.__name__ == "fit" and option.rich_help_panel is None:
+            option.rich_help_panel = panel_of.get(parameter.name)
+        defaults.append(option)
+    function.__defaults__ = tuple(defaults)
 
 
 def _version(requested: bool) -> None:
@@ -62,7 +93,7 @@ def _version(requested: bool) -> None:
 @app.callback()
 def options(
     version: bool = Option(
-        False, "--version", callback=_version, is_eager=True, help="Show the version."
+        False, "--version", metavar="", callback=_version, is_eager=True, help="Show the version."
     ),
 ) -> None:
     """Find clusters of groups and topics of their content jointly, using the groups' contexts."""
@@ -70,7 +101,7 @@ def options(
 
 @command
 def demo(
-    name: str = Argument("letters", metavar="[letters|stdlib]", help="Data set."),
+    name: str = Argument("letters", metavar="letters|stdlib", help="Data set."),
     seed: int = SEED,
     out: Path | None = Option(
         None, metavar="HTML", help="Path of the report (default: mc2-demo-NAME.html)."

@@ -22,13 +22,14 @@ from mcsquared.cli.reading import (
     texts_for_model,
 )
 from mcsquared.corpus import Corpus
-from mcsquared.errors import InputError, input_errors
+from mcsquared.errors import InputError, ModelFileError, input_errors
 from mcsquared.estimator import MC2
 from mcsquared.families.registry import family_for_kind
 from mcsquared.markup import plural
 from mcsquared.prediction.groups import align
 from mcsquared.storage import write_text
 
+_MODEL_SUFFIX = ".mc2"
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 DIGITS = "%.4g"  # of numbers in tables
 MAX_TRAINING_GROUPS = 1000  # whose perplexity is a reference
@@ -43,7 +44,7 @@ PERPLEXITIES = {
 def predict(model_file: Path, file: FileOptions, out: Path, raw: bool) -> None:
     """Write the clusters and topic shares of new groups to a CSV file, atomically."""
     check_output(out, model_file, file.path)
-    model = MC2.load(model_file)
+    model = _load(model_file, file.path)
     clusters: Counter[int] = Counter()  # number of groups in each
 
     def batches() -> Iterator[str]:
@@ -57,6 +58,16 @@ def predict(model_file: Path, file: FileOptions, out: Path, raw: bool) -> None:
     write_text(out, batches())
     found = f"{plural(clusters.total(), 'group')} in {plural(len(clusters), 'cluster')}"
     typer.echo(f"{found}, written to {out}")
+
+
+def _load(model_file: Path, file: Path) -> MC2:
+    """Load the model; the error points out if model and file were given in the wrong order."""
+    try:
+        return MC2.load(model_file)
+    except ModelFileError as error:
+        if file.suffix == _MODEL_SUFFIX and model_file.suffix != _MODEL_SUFFIX:
+            raise ModelFileError(f"{error}; MODEL must come before FILE") from error
+        raise
 
 
 def without_formula(text: str) -> str:
@@ -90,7 +101,7 @@ def evaluate(
     for method in methods:
         if method not in PERPLEXITIES:
             raise InputError(f"--method must be one of {', '.join(PERPLEXITIES)}, got {method!r}")
-    model = MC2.load(model_file)
+    model = _load(model_file, file.path)
     if not methods:
         # Left to right takes hundreds of times as long, so it is not a default.
         paper = model.posterior_.priors.lam == math.inf

@@ -25,7 +25,6 @@ from mcsquared.fitting.disk import folder_batches
 _TEXT_KEY = "text"
 _SEPARATOR_KEY = "separator:"
 _GROUP_KEY, _VALUE_KEY = "group", "value"  # of a file with one row per token
-_MIN_TEXT_LENGTH = 12  # mean length of the strings of a column that may contain texts
 
 
 @dataclass(frozen=True)
@@ -200,14 +199,9 @@ def _missing_text(table: Table) -> str:
     """Return the error for a missing ``--text``: the columns, and the likely one."""
     for note in table.notes:
         print_message(f"note: {note}")
-    texts = {
-        name: sum(len(field) for field in values if isinstance(field, str))
-        for name, values in table.columns.items()
-        if isinstance(values, list)
-    }
     message = f"--text must be one of {', '.join(table.columns)}, got none"
-    longest = max(texts, key=lambda name: texts[name], default=None)
-    if longest is not None and texts[longest] >= _MIN_TEXT_LENGTH * table.n_rows:
+    longest = table.longest_texts()
+    if longest is not None:
         return f"{message}; the longest texts are in {longest!r}"
     return f"{message}; for a file with one row per word, use --long GROUP --value COLUMN instead"
 

@@ -12,6 +12,13 @@ from mcsquared.arrays import Floats, Int32s, Int64s, Objects
 from mcsquared.corpus import Column
 from mcsquared.markup import shorten
 from mcsquared.posterior.content import MIN_LIFT, common_items
+from mcsquared.posterior.shared_values import (
+    MAX_VALUE_LENGTH,
+    MIN_NAMING_LIFT,
+    MIN_SHARE,
+    naming_gain,
+    shared_values,
+)
 from mcsquared.posterior.tables import token_share_of_topic
 
 if TYPE_CHECKING:
@@ -25,10 +32,8 @@ N_WORDS = 3  # in a name
 N_PHRASES = 2  # about contexts or dimensions in a name
 MIXED = "mixed: "  # before the name of a cluster without a word or value of half of its groups
 NAMING_RELEVANCE = 0.4  # prefers distinctive words to frequent ones
-MAX_WORD_LENGTH, MAX_VALUE_LENGTH = 60, 40  # characters
+MAX_WORD_LENGTH = 60  # characters
 _N_CANDIDATES = 12  # words or items considered for a name
-# A word or value names a cluster if most of its groups have it, and clearly more than in others.
-_MIN_SHARE, _MIN_LIFT = 0.5, 1.2
 _MIN_SECOND_SHARE = 0.2  # of the groups, for further words of a name
 _MIN_DEVIATION = 0.5  # of a low or high mean from the overall mean, in standard deviations
 _MAX_NARROW_SD = 0.5  # standard deviation of a narrow cluster, in standard deviations of all groups
@@ -164,7 +169,7 @@ class _Described(NamedTuple):
     """What may name a cluster."""
 
     phrases: list[str]
-    last: str = ""  # a word or value of most groups that is as common in other clusters
+    last: str = ""  # a word or value of most groups that is as common in others, or a range
     is_mixed: bool = False  # no word or value is in half of the groups
 
 
@@ -173,14 +178,15 @@ def _word_phrases(
 ) -> list[_Described]:
     """Return naming words for each cluster, preceded by a context value if no word is common.
 
-    The phrases contain a word or value of at least half of the groups, if there is one. Without
-    one, the first is the word of most groups.
+    The phrases contain a word or value of at least half of the groups, if there is one. A range of
+    a context, or the absence of a value, ends the name if it describes the cluster better than its
+    words. Otherwise the first phrase is the word of most groups.
     """
     content = posterior.cluster_content
     if content is None or posterior.document_frequency is None:
         shares = posterior.token_shares
         return [_Described(words.distinct(row @ words.topics)) for row in shares]
-    usual_values = _context_phrases(posterior, "usual")
+    usual_values, shared = _context_phrases(posterior, "usual"), shared_values(posterior)
     sizes = np.bincount(posterior.labels)
     overall = posterior.document_frequency / posterior.n_fitted
     result = []
@@ -188,26 +194,27 @@ def _word_phrases(
         listed = content.words[k] >= 0
         word, share = content.words[k][listed], content.n_groups[k][listed] / size
         common, other, frequent = _ranked(word, share, overall[word])
-        values, last = contexts[k][:1], ""
-        is_mixed = not (common or values or frequent or usual_values[k])
-        if not common and not values:
+        values, last, is_mixed = contexts[k][:1], "", False
+        gain = naming_gain(share, overall[word])[word == common[0]].item() if common else 0.0
+        found = shared[k]
+        if found is not None and found.gain > gain and (common or not values):
+            last = found.text
+            other = other or word[:1].tolist()
+        elif not common and not values:
             usual = words.texts(frequent[:1]) or usual_values[k][:1]
+            is_mixed = not usual
             last = usual[0] if usual and other else ""
             if not last:
                 common = frequent or word[:1].tolist()  # the first is the word of most groups
                 values = [] if frequent else usual
         listed = content.alternatives[k]
         if is_mixed and (listed >= 0).any():
-            alternatives = " or ".join(words.texts(listed[listed >= 0]))
-            result.append(_Described([alternatives]))
+            result.append(_Described([" or ".join(words.texts(listed[listed >= 0]))]))
             continue
-        if is_mixed and (found := _range_of_half(posterior, k)):
-            common, last, is_mixed = [], found, False
-            other = other or word[:1].tolist()
         chosen = list(dict.fromkeys([*common[:1], *other, *common]))[:_N_CANDIDATES]
         named = [word for word in _one_per_stem(words.texts(chosen)) if word != last]
         # A value after the words may tell clusters with the same words apart.
-        phrases = [*named, *values] if common else [*values, *named]
+        phrases = [*named, *values] if common or last else [*values, *named]
         result.append(_Described(phrases, last, is_mixed))
     return result
 
@@ -219,12 +226,9 @@ def _ranked(items: Int32s, share: Floats, overall: Floats) -> tuple[list[int], .
     item. Majority items are in most of the cluster's groups; an item has a lift if it is clearly
     more common in the cluster than overall. A majority item comes first in the second list, too.
     """
-    lifted, characteristic = (share >= lift * overall for lift in (_MIN_LIFT, MIN_LIFT))
-    # Times the share that two of the cluster's groups have in common, so that an item of many
-    # groups precedes one that is rarer, but rarer still in other clusters.
-    gain = share**2 * np.log(np.maximum(share, 1e-300) / np.maximum(overall, 1e-300))
-    order = np.lexsort((items, -gain))
-    common = share >= _MIN_SHARE
+    lifted, characteristic = (share >= lift * overall for lift in (MIN_NAMING_LIFT, MIN_LIFT))
+    order = np.lexsort((items, -naming_gain(share, overall)))
+    common = share >= MIN_SHARE
     selected = (common & lifted, characteristic & (share >= _MIN_SECOND_SHARE), common & ~lifted)
     first, second, third = ([int(items[i]) for i in order if mask[i]] for mask in selected)
     return first, list(dict.fromkeys([*first[:1], *second])), third
@@ -259,7 +263,7 @@ def _items_of_topics(column: Column, table: Floats, weight: Int64s) -> list[list
     gain = table * np.log(np.maximum(table, 1e-300) / overall[:, None])
     best = np.argsort(-gain, axis=0, kind="stable")[:N_PHRASES].T
     names: Any = column.categories
-    lifted = table > _MIN_LIFT * overall[:, None]
+    lifted = table > MIN_NAMING_LIFT * overall[:, None]
     return [
         [shorten(names[v], MAX_VALUE_LENGTH) for v in row if v < len(names) and lifted[v, m]]
         for m, row in enumerate(best)
@@ -294,7 +298,7 @@ def _phrases(posterior: Posterior, name: str, column: Column, kind: PhraseKind) 
         counts = np.zeros((posterior.n_clusters, len(values)))
         codes = np.asarray(column.observations(), np.int64)
         np.add.at(counts, (posterior.labels[column.observed], codes), 1.0)
-        lift = 0.0 if kind == "usual" else _MIN_LIFT
+        lift = 0.0 if kind == "usual" else MIN_NAMING_LIFT
         return _majority_values(counts, np.bincount(posterior.labels), values, lift)
     if kind != "any" or column.kind == "vector":
         return [[] for _ in range(posterior.n_clusters)]
@@ -331,36 +335,9 @@ def _majority_values(
     overall, shares = counts.sum(axis=0) / sizes.sum(), counts / sizes[:, None]
     best = shares.argmax(axis=1)
     return [
-        [values[v]] if row[v] >= max(_MIN_SHARE, lift * overall[v]) else []
+        [values[v]] if row[v] >= max(MIN_SHARE, lift * overall[v]) else []
         for v, row in zip(best, shares, strict=True)
     ]
-
-
-def _range_of_half(posterior: Posterior, cluster: int) -> str:
-    """Return the shortest range of a number or date that half of a cluster's groups are in.
-
-    Of several contexts, the one whose range is rarest in other clusters; "" if none is rarer there.
-    """
-    best, most = "", _MIN_LIFT
-    in_cluster = posterior.labels == cluster
-    n_half = -(-int(in_cluster.sum()) // 2)
-    for name, column in posterior.contexts.items():
-        if column.kind not in ("number", "date", "count"):
-            continue
-        values = np.asarray(column.observations(), np.float64)
-        inside = np.sort(values[in_cluster[column.observed]])
-        if len(inside) < n_half:
-            continue
-        at = int(np.argmin(inside[n_half - 1 :] - inside[: len(inside) - n_half + 1]))
-        low, high = inside[at], inside[at + n_half - 1]
-        overall = np.mean((values >= low) & (values <= high))
-        share = np.sum((inside >= low) & (inside <= high)) / in_cluster.sum()
-        if share >= most * overall:
-            ends = column.display(np.array([low, high]))
-            shown = [str(x)[:10] if column.kind == "date" else f"{float(x):.4g}" for x in ends]
-            span = "–".join(dict.fromkeys(shown))  # one number if the ends look the same
-            best, most = f"{shorten(name, MAX_VALUE_LENGTH)} {span}", share / overall
-    return best
 
 
 def _number_phrases(posterior: Posterior, column: Column, name: str) -> list[str]:

@@ -306,7 +306,7 @@ def _load(path: PathLike, mapped: str | None) -> tuple[dict[str, str], Tensors]:
         raise ModelFileError(f"{path} does not fit into memory") from error
     # safetensors raises errors of many types.
     except Exception as error:
-        raise ModelFileError(f"{path} is not a model file, or is truncated: {error}") from error
+        raise ModelFileError(f"{path} is not a model file, or is damaged") from error
     unknown = [name for name, tensor in tensors.items() if tensor.dtype.name not in _TYPE_NAMES]
     if unknown:
         raise ModelFileError(f"{path} has a tensor of an unsupported type: {unknown[0]!r}")

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -98,9 +99,18 @@ def _check_readable(path: Path, kind: str) -> None:
             if kind != "parquet" or not any(path.glob("*.parquet")):
                 raise InputError(f"{path} must be a file or contain Parquet files, got a folder")
         elif not path.exists():
-            raise InputError(f"{path} does not exist")
+            near = get_close_matches(path.name, _names_in(path.parent), n=1)
+            hint = f"; did you mean {str(path.with_name(near[0]))!r}?" if near else ""
+            raise InputError(f"{path} does not exist{hint}")
         elif path.is_file() and path.stat().st_size == 0:
             raise InputError(f"{path} must have one row per group, got an empty file")
+
+
+def _names_in(folder: Path) -> list[str]:
+    """Return the names of the files in a folder that can be read; none if it does not exist."""
+    if not folder.is_dir():
+        return []
+    return [entry.name for entry in folder.iterdir() if entry.suffix.lower() in _FORMAT_OF_SUFFIX]
 
 
 def _checked_separator(sep: str) -> str:

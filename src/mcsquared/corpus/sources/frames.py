@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from mcsquared.corpus.sources.texts import BufferedWords, count_texts, count_tok
 from mcsquared.corpus.sources.vectors import vectors_from_lists
 from mcsquared.errors import InputError
 
+_MIN_TEXT_LENGTH = 12  # mean length of the strings of a column that may contain texts
+_MAX_LISTED = 20  # columns named in an error
 _MAX_DISTINCT_SHARE = 0.5  # of group names: below it, rows may be tokens of groups
 
 
@@ -45,13 +48,9 @@ class Table:
                 "several times"
             )
         if str(name) not in self.columns:
-            near = get_close_matches(str(name), self.columns, n=1)
-            names = ", ".join(map(repr, list(self.columns)[:20])) + (
-                ", ..." if len(self.columns) > 20 else ""
-            )
-            hint = f"did you mean {near[0]!r}?" if near else f"its columns are {names or 'none'}"
             raise InputError(
-                f"{argument} must name a column of {self.source}, got {str(name)!r}; {hint}"
+                f"{argument} must name a column of {self.source}, got {str(name)!r}; "
+                f"{self._hint(str(name))}"
             )
         return self.columns[str(name)]
 
@@ -60,12 +59,42 @@ class Table:
         values = self.raw(name, argument)
         return values if self.interpret is None else self.interpret(values)
 
+    def longest_texts(self) -> str | None:
+        """Return the column of strings with the longest texts; None if all strings are short."""
+        lengths = {
+            name: sum(len(field) for field in values if isinstance(field, str))
+            for name, values in self.columns.items()
+            if isinstance(values, list)
+        }
+        longest = max(lengths, key=lambda name: lengths[name], default=None)
+        is_text = longest is not None and lengths[longest] >= _MIN_TEXT_LENGTH * self.n_rows
+        return longest if is_text else None
+
+    def _hint(self, name: str) -> str:
+        """Return advice on a name that is not a column: its parts, a similar name, or all names."""
+        parts = [column for column in self.columns if column.startswith(f"{name}.")]
+        if parts:
+            return f"it has parts: {_listed(parts)}"
+        several = [part.strip() for part in name.split(",")]
+        if len(several) > 1 and all(part in self.columns for part in several):
+            return f"pass {' and '.join(map(repr, several))} separately"
+        near = get_close_matches(name, self.columns, n=1)
+        if near:
+            return f"did you mean {near[0]!r}?"
+        return f"its columns are {_listed(list(self.columns)) or 'none'}"
+
     def check_unique(self) -> None:
         """Raise `InputError` if two columns have the same name."""
         if self.duplicated:
             raise InputError(
                 f"{self.source} must have unique column names, got {min(self.duplicated)!r} twice"
             )
+
+
+def _listed(names: list[str]) -> str:
+    """Return the first names, quoted."""
+    more = ", ..." if len(names) > _MAX_LISTED else ""
+    return ", ".join(map(repr, names[:_MAX_LISTED])) + more
 
 
 def is_frame(value: Any) -> bool:
@@ -237,9 +266,12 @@ def text_content(
         return count_texts(texts, vocabulary, f"column {str(name)!r}", **vectorizer)
     except InputError as error:
         if first is not None and not isinstance(first, str):
+            is_number = isinstance(first, Number) and not isinstance(first, bool)
+            kind = "numbers" if is_number else f"{type(first).__name__} values"
+            longest = table.longest_texts()
+            hint = f"; the longest texts are in {longest!r}" if longest is not None else ""
             raise InputError(
-                f"text must name a column of texts, got {str(name)!r}, which contains "
-                f"{type(first).__name__} values"
+                f"text must name a column of texts, got {str(name)!r}, which contains {kind}{hint}"
             ) from error
         raise
 
@@ -273,8 +305,8 @@ def numeric_content(
         values = _numeric_column(name, table.typed(name, "content"))
         if values is None:
             raise InputError(
-                f"content must consist of columns of numbers, got {name!r} of {table.source}; name "
-                "the text column (text=) or columns of numbers (content=)"
+                f"content must consist of columns of numbers, got {name!r} of {table.source}; use "
+                "Corpus.from_frame with text= (a column of texts) or content= (columns of numbers)"
             )
         columns.append(values)
     matrix: NDArray[Any] = np.column_stack(columns) if table.n_rows else np.empty((0, len(listed)))
