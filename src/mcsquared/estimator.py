@@ -106,7 +106,7 @@ class MC2(ClusterMixin, TopicTransformer):
         instead of their most probable cluster; only if all groups fit into memory.
     effects : sequence of str
         Contexts that act on topics: the topic shares of a group then follow its cluster and these
-        contexts. Requires a finite ``lam`` and ``device="cpu"``.
+        contexts. Requires a finite ``lam``.
     fold_in : {"auto", "gibbs"}
         How clusters and topics of new groups are found for a finite ``lam``: by variational
         inference (clusters only of groups of 500 tokens or more), or by sampling.

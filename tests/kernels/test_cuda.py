@@ -40,6 +40,7 @@ OWN_FAMILIES = (SamePoisson(), {"visits": DrawnVisits(), "year": "auto", "kind":
 BLOCKED_ALONE = BLOCKED.without(collapsed_step)
 MAX_DIFFERENT = 1e-3  # share of draws
 MAX_DIFFERENT_GROUPS = 0.03  # a different token changes the rest of its group
+EFFECTS = ("kind", "tags", "year")  # a category, a bag, numbers in bins
 KEY = (3, 1, 7)  # seed, chain, sweep
 FIRST_TOKEN = 1000
 
@@ -105,12 +106,12 @@ def points_of(n_groups, rng):
 class Case:
     """A state after a few sweeps."""
 
-    def __init__(self, content, lam, size):
+    def __init__(self, content, lam, size, effects=()):
         n_groups, n_words, n_topics = size
         corpus = corpus_of(content, n_groups, n_words)
         self.bounds = Bounds(16 if n_groups < 100 else 50, n_topics)
         families = OWN_FAMILIES if content == "own" else ()
-        self.priors = Priors.for_corpus(corpus, *families, lam=lam)
+        self.priors = Priors.for_corpus(corpus, *families, lam=lam, effects=effects)
         self.observations = observe(corpus, self.priors)
         given = (self.observations, self.priors)
         slots = (min(30, n_groups), n_topics)
@@ -145,14 +146,21 @@ class Case:
         return state, log_likelihood, log_density
 
 
-@pytest.fixture(scope="module", params=[math.inf, Gamma(1, 0.1)], ids=["shared", "varying"])
-def lam(request):
-    return request.param
+VARYING = Gamma(1, 0.1)
+CASES = {
+    **{f"{content}-shared": (content, math.inf, ()) for content in ("words", "points", "own")},
+    **{f"{content}-varying": (content, VARYING, ()) for content in ("words", "points", "own")},
+    "words-effects": ("words", VARYING, EFFECTS),
+    "words-effects-large-lam": ("words", 5000.0, EFFECTS),
+    "points-effects": ("points", VARYING, EFFECTS),
+    "own-effects": ("own", VARYING, ("kind", "year")),
+}
 
 
-@pytest.fixture(scope="module", params=["words", "points", "own"])
-def case(request, lam, size):
-    return Case(request.param, lam, size)
+@pytest.fixture(scope="module", params=CASES.values(), ids=CASES.keys())
+def case(request, size):
+    content, lam, effects = request.param
+    return Case(content, lam, size, effects)
 
 
 @pytest.fixture(scope="module")
@@ -288,8 +296,17 @@ def test_groups_are_swept_as_on_the_cpu(case, on_device):
         different_topics = found.topic_of_token != expected.topic_of_token
         same_labels = same_labels and not different_topics.any()
         assert different_topics.mean() <= share
-        assert np.abs(found.tables - expected.tables).sum() <= 2 * share * expected.tables.sum()
+        assert_similar(found.tables, expected.tables, 2 * share)
+    if found.effects is not None:
+        assert found.effects.tables.sum() > 0
+        assert_similar(found.effects.tables, expected.effects.tables, 2 * share)
     assert log_likelihood_found == pytest.approx(log_likelihood, rel=1e-4 if same_labels else 1e-2)
+
+
+def assert_similar(found, expected, share):
+    """Counts of both are the same, but for a share of them."""
+    assert found.shape == expected.shape
+    assert np.abs(found - expected).sum() <= share * expected.sum()
 
 
 def test_counts_are_those_of_the_labels(case, on_device):

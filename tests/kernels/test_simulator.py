@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-TESTS = [str(Path(__file__).with_name(name)) for name in ("test_cuda.py", "test_cuda_levels.py")]
+FILES = ("test_cuda.py", "test_cuda_effects.py", "test_cuda_levels.py")
+TESTS = [str(Path(__file__).with_name(name)) for name in FILES]
 
 
 @pytest.mark.slow

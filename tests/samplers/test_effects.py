@@ -17,7 +17,6 @@ from mcsquared.model.effects import Effect, bin_edges
 from mcsquared.model.parameters import Gamma
 from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
-from mcsquared.samplers.backends.cuda import check_families
 from mcsquared.samplers.backends.sharded import ShardedBackend
 from mcsquared.samplers.content import words as word_content
 from mcsquared.samplers.steps import split_merge
@@ -267,11 +266,6 @@ def test_effects_require_content_with_sampled_parameters():
     corpus = mc2.Corpus([np.ones((2, 1))] * 3, {"kind": ["a", "b", "a"]})
     with pytest.raises(InputError, match="effects require a content family with sample_parameters"):
         mc2.MC2(content=Integrated(1.2, 0.4), effects=["kind"], n_sweeps=2).fit(corpus)
-
-
-def test_effects_are_not_supported_on_a_gpu():
-    with pytest.raises(InputError, match="effects require device='cpu'"):
-        check_families(observe_with_effects("words")[0])
 
 
 def test_numbers_have_bins_of_about_equally_many_values():

@@ -9,6 +9,11 @@ from mcsquared.kernels.cuda.rng import compile_for_gpu, uniform
 
 add_log = compile_for_gpu(special.add_log)
 stirling_series = compile_for_gpu(special.stirling_series)
+log_rising_factorial_of_any = compile_for_gpu(
+    special.log_rising_factorial,
+    log_gamma=compile_for_gpu(special.log_gamma, stirling_series=stirling_series),
+    stirling_series=stirling_series,
+)
 crt = compile_for_gpu(special.crt, uniform=uniform)
 log_gamma_draw = compile_for_gpu(
     gammas.log_gamma_draw,

@@ -90,6 +90,39 @@ def score_topics(n_slots, n_cluster_slots, count, weights, scratch, part):
                             part[q] += float32(log_rising_factorial(a + n_tabulated, rest))
 
 
+@cuda.jit(device=True)
+def customers_before(n_slots, count, start):
+    """Write the customers of all topics before each one to ``start``; return their total.
+
+    ``count`` and ``start`` are int32 (N_WARPS, topic slots), shared, and may be the same array.
+    """
+    thread, warp, offset = thread_of_warp(), warp_of_block(), int32(0)
+    for begin in range(0, n_slots, 32):
+        m = begin + thread
+        count_of_thread = int32(0)
+        if m < n_slots:
+            count_of_thread = count[warp, m]
+        total = running_sum(count_of_thread, thread)
+        if m < n_slots:
+            start[warp, m] = offset + total - count_of_thread
+        offset += shuffle(total, 31)
+    syncwarp()
+    return offset
+
+
+@cuda.jit(device=True)
+def topic_of_customer(n_slots, start, p):
+    """Return the topic of customer ``p``: the last one with start ≤ p."""
+    warp, low, high = warp_of_block(), int32(0), int32(n_slots - 1)
+    while low < high:
+        middle = (low + high + int32(1)) // int32(2)
+        if start[warp, middle] <= p:
+            low = middle
+        else:
+            high = middle - int32(1)
+    return low
+
+
 @cache
 def resample_groups(n_slots, per_thread):
     """Return a kernel that draws cluster and table counts of every group, given its topics.
@@ -157,20 +190,10 @@ def resample_groups(n_slots, per_thread):
                 cluster_of_group[j] = cluster
                 log_likelihood[j] = part[q]
 
+        for m in range(thread, n_slots, 32):
+            opened[warp, m] = 0
         # Customers are numbered by topic: those of the first topic come first.
-        offset = int32(0)
-        for begin in range(0, n_slots, 32):
-            m = begin + thread
-            count_of_thread = int32(0)
-            if m < n_slots:
-                count_of_thread = count[warp, m]
-            total = running_sum(count_of_thread, thread)
-            if m < n_slots:
-                start[warp, m] = offset + total - count_of_thread
-                opened[warp, m] = 0
-            offset += shuffle(total, 31)
-        syncwarp()
-        n_tokens = int32(last - first)
+        n_tokens = customers_before(n_slots, count, start)
         block = (first_token + first) // BLOCK + first_group + j
         for begin in range(0, n_tokens, BLOCK):
             u0, u1 = two_uniforms(seed, chain, sweep, GROUP_TABLES, block, thread)
@@ -178,18 +201,11 @@ def resample_groups(n_slots, per_thread):
             for half in range(2):
                 p = begin + half * 32 + thread
                 if p < n_tokens:
-                    low, high = int32(0), int32(n_slots - 1)
-                    while low < high:  # the last topic with start ≤ p
-                        middle = (low + high + int32(1)) // int32(2)
-                        if start[warp, middle] <= p:
-                            low = middle
-                        else:
-                            high = middle - int32(1)
-                    i = p - start[warp, low]
-                    a = base[int64(cluster) * n_slots + low]
+                    m = topic_of_customer(n_slots, start, p)
+                    i, a = p - start[warp, m], base[int64(cluster) * n_slots + m]
                     u = u0 if half == 0 else u1
                     if i == 0 or u * (a + float32(i)) < a:
-                        cuda.atomic.add(opened, (warp, low), 1)
+                        cuda.atomic.add(opened, (warp, m), 1)
         syncwarp()
         for m in range(thread, n_slots, 32):
             if count[warp, m] > 0:

@@ -90,6 +90,7 @@ def split_and_merge_clusters(sweep: Sweep) -> None:
         state.tables_in_cluster = sums["tables_in_cluster"]
         assert state.effects is not None
         state.effects.tables = sums["tables_of_values"]
+        sweep.backend.load_clusters(state)
 
 
 class SplitMergeRound:

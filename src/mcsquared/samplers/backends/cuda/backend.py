@@ -29,6 +29,7 @@ from mcsquared.observations import Observations
 from mcsquared.samplers.backends.base import Backend
 from mcsquared.samplers.backends.cuda.buffers import Buffers, resized
 from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus, Shard
+from mcsquared.samplers.backends.cuda.effects import DeviceEffects
 from mcsquared.samplers.backends.cuda.levels import DeviceMessages, OtherScores
 from mcsquared.samplers.backends.cuda.vectors import DeviceVectors
 from mcsquared.samplers.backends.cuda.words import DeviceWords
@@ -36,6 +37,7 @@ from mcsquared.samplers.content.background import no_background
 from mcsquared.samplers.content.groups import count_children
 from mcsquared.samplers.content.levels import TypeWeights, UnitCount, count_by_unit
 from mcsquared.samplers.steps.contexts import MIN_BAG_SHAPE, draw_dense, draw_log_categories
+from mcsquared.samplers.steps.effects import draw_effects
 from mcsquared.samplers.steps.log_joint import N_TABULATED, log_bags, log_density_of_totals
 from mcsquared.samplers.steps.weights import (
     SMALLEST_SHARE,
@@ -83,6 +85,9 @@ class CudaBackend(Backend):
         self.corpus = corpus
         content = DeviceWords if observations.n_words else DeviceVectors
         self.content: DeviceWords | DeviceVectors = content(observations, priors, corpus)
+        self.effects: DeviceEffects | None = None
+        if observations.effect_values is not None:
+            self.effects = DeviceEffects(observations, priors, corpus)
         self.scales = copy_to_device(corpus.scales)
         self.moves_clusters = observations.n_tokens <= MAX_MOVED_TOKENS
         self._host_labels: Any = None  # labels on the host while functions are mapped over groups
@@ -113,8 +118,12 @@ class CudaBackend(Backend):
     def _allocate(self, tables: Int32s) -> None:
         """Allocate the buffers for the slots of ``tables``, and copy these to the GPU."""
         shapes = self.content.host_shapes(tables.shape[1])
-        self.buffers = Buffers(self.observations, self.corpus, tables.shape, shapes)
+        effects = {} if self.effects is None else self.effects.host_shapes(tables.shape[1])
+        self.buffers = Buffers(self.observations, self.corpus, tables.shape, shapes, effects)
         self.content.allocate(self.buffers)
+        if self.effects is not None:
+            vectors = isinstance(self.content, DeviceVectors)
+            self.effects.allocate(self.buffers, self.content.shares if vectors else None)
         copy_to_device(tables.reshape(-1).astype(np.int32), self.buffers.tables)
         self.log_counts_added = False
 
@@ -169,12 +178,15 @@ class CudaBackend(Backend):
         log_shares = self._draw_shares(state.v * topics, key)
         self.content.prepare()
         self._tabulate_base(state.lam)
+        effects = draw_effects(state.effects, self.priors, topics, key, self.threads)
+        if self.effects is not None:
+            self.effects.load(effects, state.lam)
         log_categories = self._draw_categories(sweep)
         log_cluster_weights = draw_log_cluster_weights(sweep)
         natural, python = draw_dense(sweep)
         contexts = ContextDraw(natural, log_categories, python, no_background(self.observations))
         weights = Weights(topics, log_cluster_weights, log_shares)
-        return Globals(key, state.lam, weights, contexts, None)
+        return Globals(key, state.lam, weights, contexts, None, effects=effects)
 
     def _resize(self, state: State) -> None:
         """Resize all arrays to the slots of the state."""
@@ -192,14 +204,19 @@ class CudaBackend(Backend):
         return out
 
     def _tabulate_base(self, lam: float) -> None:
-        """Compute λ τ_km, and tabulate its log rising factorials (λ finite)."""
+        """Compute λ τ_km, and tabulate its log rising factorials (λ finite).
+
+        With effects, factorials are computed for each group instead, from λ τ_km by topic.
+        """
         if self.corpus.groups_vary:
             buffers, (n_cluster_slots, n_slots) = self.buffers, self.buffers.slots
             log_shares, base = buffers.device["log_shares"], buffers.base
-            out = (buffers.no_sums, base, buffers.no_shares)
+            by_topic = buffers.no_shares if self.effects is None else self.effects.base_by_topic
+            out = (buffers.no_sums, base, by_topic)
             weigh_topics(base.size, n_slots, log_shares, float(lam), SMALLEST_SHARE, *out)
-            sizes = (base.size, n_cluster_slots, buffers.n_tabulated)
-            tabulate_log_rising_factorials(*sizes, base, buffers.tabulated)
+            if self.effects is None:
+                sizes = (base.size, n_cluster_slots, buffers.n_tabulated)
+                tabulate_log_rising_factorials(*sizes, base, buffers.tabulated)
 
     def _draw_categories(self, sweep: Sweep) -> Any:
         """Draw the log-probabilities of the categories of all bags in every cluster slot.
@@ -230,7 +247,7 @@ class CudaBackend(Backend):
         for shard, labels in self._shards():
             given = (*self._contexts_of(shard), *messages.from_shard(shard))
             if buffers.groups_vary:
-                self.content.draw_topics(shard, labels, globals_.lam, globals_.key)
+                self.content.draw_topics(shard, labels, globals_, None)
                 add = add_messages_of_topics(buffers.n_slots, buffers.clusters_per_thread)
                 tokens = (shard.arrays.group_start, labels[1])
                 tabulated = (buffers.base, buffers.tabulated, buffers.n_tabulated)
@@ -285,22 +302,39 @@ class CudaBackend(Backend):
 
         With levels above groups, topics were drawn before the types of their parents.
         """
-        buffers, device = self.buffers, self.buffers.device
-        resample = resample_groups(buffers.n_slots, buffers.clusters_per_thread)
-        tabulated = (buffers.base, buffers.tabulated, buffers.n_tabulated)
+        buffers = self.buffers
         if globals_.parent_weights is None:
             self.content.clear()
-        for shard, (clusters, topics) in self._shards():
+        for shard, labels in self._shards():
             if globals_.parent_weights is None:
-                self.content.draw_topics(shard, (clusters, topics), globals_.lam, globals_.key)
-            sizes = (shard.n_groups, shard.first_group, shard.first_token, buffers.n_cluster_slots)
-            tokens = (shard.arrays.group_start, topics)
+                self.content.draw_topics(shard, labels, globals_, self.effects)
             contexts = (buffers.log_cluster_weights, *self._contexts_of(shard))
-            scores = self._of_shard(buffers.log_likelihood_of_group, shard)
-            out = (clusters, device["topics_in_cluster"], device["tables_in_cluster"], scores)
-            resample(*sizes, *tokens, *tabulated, *contexts, *globals_.key, *out)
-            self._count_contexts(shard, clusters)
-        add_floats(N_PARTIAL_SUMS, buffers.log_likelihood_of_group, device["topic_log_likelihood"])
+            log_likelihood = self._of_shard(buffers.log_likelihood_of_group, shard)
+            if self.effects is None:
+                self._resample_groups(shard, labels, contexts, globals_.key, log_likelihood)
+            else:
+                given = (shard, labels, contexts, globals_, log_likelihood)
+                self.effects.resample_groups(*given)
+            self._count_contexts(shard, labels[0])
+        parts = buffers.device["topic_log_likelihood"]
+        add_floats(N_PARTIAL_SUMS, buffers.log_likelihood_of_group, parts)
+
+    def _resample_groups(
+        self,
+        shard: Shard,
+        labels: tuple[Any, Any],
+        contexts: tuple[Any, ...],
+        key: Key,
+        log_likelihood: Any,
+    ) -> None:
+        """Draw z_j and the tables of the groups of a shard, and count these."""
+        buffers, (clusters, topics) = self.buffers, labels
+        resample = resample_groups(buffers.n_slots, buffers.clusters_per_thread)
+        sizes = (shard.n_groups, shard.first_group, shard.first_token, buffers.n_cluster_slots)
+        given = (shard.arrays.group_start, topics)
+        tabulated = (buffers.base, buffers.tabulated, buffers.n_tabulated)
+        counts = (buffers.device["topics_in_cluster"], buffers.device["tables_in_cluster"])
+        resample(*sizes, *given, *tabulated, *contexts, *key, clusters, *counts, log_likelihood)
 
     def _shards(self) -> Iterator[tuple[Shard, tuple[Any, Any]]]:
         """Yield each shard with its clusters and topics; keep the topics that are drawn."""
@@ -341,6 +375,8 @@ class CudaBackend(Backend):
             "topics_in_cluster": host["topics_in_cluster"],
             "tables_in_cluster": host["tables_in_cluster"] if groups_vary else None,
             "topic_log_likelihood": host["topic_log_likelihood"] if groups_vary else None,
+            "tables_of_values": host.get("tables_of_values"),
+            "tables_by_pattern": host.get("tables_by_pattern"),
         }
         if self.observations.has_learned_bags:
             found["categories"] = self._host_categories()

@@ -61,7 +61,7 @@ class Buffers(PackedArrays):
     """Counts and globals of a sweep, for every kind of content.
 
     ``slots`` are the cluster slots and topic slots, ``content`` the arrays of the content that are
-    copied to the host after a sweep.
+    copied to the host after a sweep, ``effects`` the counts of effects.
     """
 
     def __init__(
@@ -70,6 +70,7 @@ class Buffers(PackedArrays):
         corpus: DeviceCorpus,
         slots: tuple[int, ...],
         content: Shapes,
+        effects: Shapes,
     ) -> None:
         n_cluster_slots, n_slots = slots
         n_cells, n_bags = n_cluster_slots * n_slots, len(observations.bag_families)
@@ -89,7 +90,7 @@ class Buffers(PackedArrays):
             "topic_log_likelihood": ((N_PARTIAL_SUMS,), np.float64),
             **{f"log_counts {c}": ((N_PARTIAL_SUMS,), np.float64) for c in range(n_bags)},
         }
-        super().__init__(counts, others | content)
+        super().__init__(counts | effects, others | content)
         self.log_categories = empty(corpus.n_category_rows * n_cluster_slots, np.float32)
         self.prior = empty(n_slots, np.float64)
         # In one array, because copying a few numbers takes as long as a small step.
@@ -105,7 +106,8 @@ class Buffers(PackedArrays):
             n_tabulated = min(MAX_TABULATED, MAX_TABULATED_CELLS // n_cells - 1, longest)
             self.n_tabulated = max(n_tabulated, 8)  # the kernel's series requires larger counts
             self.base = empty(n_cells, np.float32)
-            self.tabulated = empty(n_cells * (self.n_tabulated + 1), np.float32)
+            n_rows = 0 if effects else self.n_tabulated + 1  # effects have no common rows
+            self.tabulated = empty(n_cells * n_rows, np.float32)
             self.log_likelihood_of_group = empty(observations.n_groups, np.float32)
 
     def load_weights(self, log_cluster_weights: NDArray[Any], natural: NDArray[Any]) -> None:

@@ -16,6 +16,7 @@ from mcsquared.errors import InputError
 from mcsquared.kernels.cpu.gammas import ROWS_PER_PASS
 from mcsquared.kernels.cuda.memory import copy_to_device, free_bytes
 from mcsquared.observations import Observations, take_bags
+from mcsquared.observations.effects import take_effects
 
 MEMORY_SHARE = 0.8  # of the free memory for the corpus; the rest is for counts and globals
 SHARD_SHARE = 0.2  # of that: a shard is copied before the memory of the last one is freed
@@ -83,6 +84,11 @@ class DeviceCorpus:
         return np.unique(self.observations.layout.chunk_start)
 
     @property
+    def max_groups(self) -> int:
+        """Groups of the largest shard."""
+        return int(np.diff(self._shard_bounds).max())
+
+    @property
     def max_tokens(self) -> int:
         """Tokens of the largest shard."""
         return int(np.diff(self.observations.group_start[self._shard_bounds]).max())
@@ -117,6 +123,9 @@ class DeviceCorpus:
         }
         if observations.levels:
             arrays["parent"] = observations.parent_of_group[first:last]
+        values = take_effects(observations.effect_values, np.arange(first, last))
+        if values is not None:
+            arrays |= {f"value_{name}": array for name, array in values._asdict().items()}
         if not observations.n_words:
             bounds = observations.group_start[self.chunk_bounds]
             orders = [
@@ -175,6 +184,8 @@ class DeviceCorpus:
         elif not self.groups_vary:
             tokens = np.diff(observations.layout.words_of_group.start)
         n_bytes = per_group + 8 * bags + per_token * tokens
+        if observations.effect_values is not None:
+            n_bytes += 16 + 12 * np.diff(observations.effect_values.start)
         self.n_bytes = int(n_bytes.sum())  # of the whole corpus
         if self.n_bytes <= free:
             return [0, observations.n_groups]

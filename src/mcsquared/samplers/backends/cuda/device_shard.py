@@ -50,6 +50,8 @@ class DeviceShard(CudaBackend):
         copy_to_device(log_categories, buffers.log_categories)
         self.content.load(globals_)
         self._tabulate_base(globals_.lam)
+        if self.effects is not None:
+            self.effects.load(globals_.effects, globals_.lam)
 
     def _shard_sums(self) -> Sums:
         """Return all sums on the host; floats as the sums of a single chunk."""

@@ -18,6 +18,7 @@ from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.samplers.backends.cuda.buffers import Buffers, DeviceContent, Shapes
 from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus, Shard
+from mcsquared.samplers.backends.cuda.effects import BaseMeasures, DeviceEffects
 from mcsquared.samplers.content.python_families import checked_naturals
 from mcsquared.samplers.steps.globals import draw_topic_parameters
 from mcsquared.samplers.types import Globals, Key, Sweep
@@ -82,16 +83,26 @@ class DeviceVectors(DeviceContent):
         """Set all sums to 0."""
         fill_zeros(self.statistics)
 
-    def draw_topics(self, shard: Shard, labels: tuple[Any, Any], lam: float, key: Key) -> None:
+    def draw_topics(
+        self,
+        shard: Shard,
+        labels: tuple[Any, Any],
+        globals_: Globals,
+        effects: DeviceEffects | None,
+    ) -> None:
         """Draw the topics of a shard's tokens given each other, and sum them (λ finite)."""
-        arrays = shard.arrays
+        arrays, (clusters, topics) = shard.arrays, labels
         draw = sweep_vector_groups(self.buffers.n_slots)
         tokens = (arrays.order, arrays.group_start, self.rows)
+        parameters = (float(globals_.lam), *globals_.key)
+        weights = BaseMeasures(0, arrays.order, clusters, self.shares, self.log_shares)
         for first, last in shard.blocks:
             self._fill_rows(shard, first, last)
-            before = (last - first, first, shard.first_token)
-            draw(*before, *tokens, self.shares, self.log_shares, float(lam), *key, *labels)
-        self._add_statistics(shard, labels[1])
+            if effects is not None:
+                weights = effects.bases_of(shard, clusters, first, last)
+            given = (*tokens, weights.rows, weights.log_rows, *parameters)
+            draw(last - first, first, shard.first_token, *given, weights.row_of_group, topics)
+        self._add_statistics(shard, topics)
 
     def draw_clusters(
         self, shard: Shard, contexts: tuple[Any, ...], labels: tuple[Any, Any], key: Key

@@ -26,6 +26,7 @@ from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.samplers.backends.cuda.buffers import Buffers, DeviceContent, Shapes, resized
 from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus, Shard, longest_first
+from mcsquared.samplers.backends.cuda.effects import BaseMeasures, DeviceEffects
 from mcsquared.samplers.steps.log_joint import N_TABULATED, log_density_of_totals
 from mcsquared.samplers.steps.psi import SMALL_SUM, draw_small_topics
 from mcsquared.samplers.steps.weights import SMALLEST_SHARE
@@ -130,13 +131,22 @@ class DeviceWords(DeviceContent):
             self.n_words, self.buffers.slots, self.variates, self.shares_by_topic, self.mixtures
         )
 
-    def draw_topics(self, shard: Shard, labels: tuple[Any, Any], lam: float, key: Key) -> None:
+    def draw_topics(
+        self,
+        shard: Shard,
+        labels: tuple[Any, Any],
+        globals_: Globals,
+        effects: DeviceEffects | None,
+    ) -> None:
         """Draw the topics of a shard's tokens given each other, and count them (λ finite)."""
-        arrays, parameters = shard.arrays, (self.buffers.base, self.variates)
+        arrays, (clusters, topics) = shard.arrays, labels
         draw = sweep_tokens(self.buffers.n_slots // N_LANES)
-        before = (shard.n_groups, shard.first_group, shard.first_token)
-        tokens = (arrays.order, arrays.group_start, arrays.word)
-        draw(*before, *tokens, *parameters, *key, *labels, self.words)
+        before, tokens = (shard.first_group, shard.first_token), (arrays.group_start, arrays.word)
+        by_cluster = BaseMeasures(shard.n_groups, arrays.order, clusters, self.buffers.base)
+        for part in [by_cluster] if effects is None else effects.bases_of_words(shard, clusters):
+            weights = (part.rows, self.variates)
+            out = (part.row_of_group, topics, self.words)
+            draw(part.n_groups, *before, part.order, *tokens, *weights, *globals_.key, *out)
 
     def draw_clusters(
         self, shard: Shard, contexts: tuple[Any, ...], labels: tuple[Any, Any], key: Key

@@ -1,0 +1,305 @@
+"""Groups whose topic weights follow their cluster and the values of their contexts (λ finite).
+
+The counterpart of `mcsquared.kernels.cpu.effects`. The kernels of tokens are those of groups
+without effects: they read a row λ b_j per group instead of a row λ τ_k per cluster.
+"""
+
+import math
+from functools import cache
+
+from numba import cuda, float32, float64, int32, int64, uint32
+
+from mcsquared.kernels.cpu.effects import MAX_FAST_LAM, N_FACTORS
+from mcsquared.kernels.cuda.clusters import add_context_scores, draw_cluster
+from mcsquared.kernels.cuda.launch import BLOCK_THREADS, N_WARPS, one_thread_each, one_warp_each
+from mcsquared.kernels.cuda.rng import two_uniforms
+from mcsquared.kernels.cuda.special import log_rising_factorial_of_any
+from mcsquared.kernels.cuda.varying_groups import customers_before, topic_of_customer
+from mcsquared.kernels.cuda.warp import (
+    ballot,
+    count_topics,
+    ffs,
+    shuffle,
+    syncwarp,
+    thread_of_warp,
+    warp_of_block,
+    warp_of_grid,
+)
+from mcsquared.kernels.rng import BLOCK, Step
+
+GROUP_TABLES, TABLE_SOURCES = int(Step.GROUP_TABLES), int(Step.TABLE_SOURCES)
+MIN_BASE = 1e-30  # replaces a base of 0, which has underflowed
+
+
+@one_thread_each(BLOCK_THREADS)
+def fill_bases(
+    n_cells,
+    n_slots,
+    first,
+    order,
+    cluster_of_group,
+    value_start,
+    value_row,
+    value_effect,
+    value_share,
+    pattern,
+    base,
+    rows,
+    weights,
+    scales,
+    row_of_group,
+    out,
+    log_out,
+):
+    """Write λ b_j of the groups ``order[first:]`` to the rows of ``out``, topic by topic.
+
+    Parameters
+    ----------
+    n_cells : int
+        Number of groups times number of topic slots.
+    value_start, value_row, value_effect, value_share, pattern
+        Fields of `EffectValues`.
+    base, rows, weights, scales
+        Fields of `SourceRows`, flat, float32 or float64.
+    row_of_group : int32 (n_groups,)
+        Output: the row of each of these groups.
+    out : like ``base`` (n_cells,)
+    log_out : float64 (n_cells,) or (0,)
+        Output: the logarithm, if it has cells.
+    """
+    cell = int32(cuda.grid(1))
+    if cell >= n_cells:
+        return
+    row, m = cell // int32(n_slots), cell % int32(n_slots)
+    j = order[first + row]
+    scale = scales[pattern[j]]
+    value = weights[0] * scale * base[int64(cluster_of_group[j]) * n_slots + m]
+    for e in range(value_start[j], value_start[j + 1]):
+        w = weights[value_effect[e]] * scale * value_share[e]
+        value += w * rows[int64(value_row[e]) * n_slots + m]
+    out[cell] = value
+    if log_out.size > 0:
+        log_out[cell] = math.log(value) if value > 0.0 else -math.inf
+    if m == 0:
+        row_of_group[j] = row
+
+
+@cuda.jit(device=True)
+def log_rising(a, n, lam):
+    """Return ln Γ(a + n) − ln Γ(a) for n ≥ 1 and a float32 ``a``, as `add_log_rising` does."""
+    a = max(a, float32(MIN_BASE))
+    if lam > MAX_FAST_LAM:
+        return float32(log_rising_factorial_of_any(float64(a), n))
+    one, two, three = float32(1.0), float32(2.0), float32(3.0)
+    if n <= N_FACTORS:
+        product = a
+        if n > 1:
+            product *= a + one
+        if n > 2:
+            product *= a + two
+        if n > 3:
+            product *= a + three
+        return float32(math.log(product))
+    n_more = float32(n - N_FACTORS)
+    product = a * (a + one) * (a + two) * (a + three)
+    x, y = a + float32(4.0), a + float32(n)
+    inverse_x, inverse_y = one / x, one / y
+    twelfth, term = float32(1.0 / 12), float32(1.0 / 360)
+    value = n_more * float32(math.log(x))
+    value += (y - float32(0.5)) * float32(math.log(y * inverse_x)) - n_more
+    value += inverse_y * (twelfth - inverse_y * inverse_y * term)
+    value -= inverse_x * (twelfth - inverse_x * inverse_x * term)
+    return value + float32(math.log(product))
+
+
+@cuda.jit(device=True)
+def part_of_value(e, m, n_slots, scale, values, sources):
+    """Return what entry ``e`` of the values contributes to λ b_jm."""
+    _, value_row, value_effect, value_share, _ = values
+    rows, weights = sources
+    w = weights[value_effect[e]] * scale * value_share[e]
+    return w * rows[int64(value_row[e]) * n_slots + m]
+
+
+@cuda.jit(device=True)
+def score_topics_with_effects(
+    j, n_slots, n_cluster_slots, lam, count, scale, base_by_topic, values, sources, rest, part
+):
+    """Write Σ_m ln Γ(λ b_jm + n_m) − ln Γ(λ b_jm) to float32 ``part``, for every cluster.
+
+    Parameters
+    ----------
+    count : int32 (N_WARPS, topic slots)
+        n_m of the group of each warp, shared.
+    rest : float32 (N_WARPS, topic slots)
+        Output, shared: the part of λ b_jm that does not depend on the cluster, for the group's
+        topics.
+    """
+    thread, warp, w = thread_of_warp(), warp_of_block(), sources[1][0] * scale
+    first, last = values[0][j], values[0][j + 1]
+    for q in range(part.size):
+        part[q] = float32(0.0)
+    for begin in range(0, n_slots, 32):
+        m = begin + thread
+        count_of_thread, rest_of_thread = int32(0), float32(0.0)
+        if m < n_slots:
+            count_of_thread = count[warp, m]
+        if count_of_thread > 0:
+            for e in range(first, last):
+                rest_of_thread += part_of_value(e, m, n_slots, scale, values, sources)
+            rest[warp, m] = rest_of_thread
+        occupied = uint32(ballot(count_of_thread > 0))
+        while occupied != 0:
+            source = int32(ffs(occupied))
+            occupied = uint32(occupied & (occupied - uint32(1)))
+            n, others = shuffle(count_of_thread, source), shuffle(rest_of_thread, source)
+            row = int64(begin + source) * n_cluster_slots
+            for q in range(part.size):
+                k = q * 32 + thread
+                if k < n_cluster_slots:
+                    part[q] += log_rising(w * base_by_topic[row + k] + others, n, lam)
+
+
+@cuda.jit(device=True)
+def value_of_table(j, m, n_slots, u, cluster, scale, values, sources):
+    """Return the value that a table of topic ``m`` comes from, or −1 for the cluster.
+
+    ``cluster`` is the cluster's part of λ b_jm, ``u`` a random number.
+    """
+    first, last = values[0][j], values[0][j + 1]
+    total = cluster
+    for e in range(first, last):
+        total += part_of_value(e, m, n_slots, scale, values, sources)
+    remaining = u * total - cluster
+    chosen = int32(-1)
+    if remaining >= float32(0.0):
+        for e in range(first, last):
+            part = part_of_value(e, m, n_slots, scale, values, sources)
+            if part > float32(0.0):
+                chosen = int32(values[1][e])  # the last possible one, should rounding pass all
+                remaining -= part
+                if remaining < float32(0.0):
+                    break
+    return chosen
+
+
+@cache
+def resample_groups_with_effects(n_slots, per_thread):
+    """Return a kernel that draws cluster and table counts of every group, given its topics.
+
+    The arguments are those of `mcsquared.kernels.cpu.effects.resample_groups_with_effects`, flat.
+    ``log_likelihood`` is float32 (n_groups,), for the cluster drawn.
+    """
+
+    @one_warp_each()
+    def kernel(
+        n_groups,
+        first_group,
+        first_token,
+        n_cluster_slots,
+        group_start,
+        topic_of_token,
+        value_start,
+        value_row,
+        value_effect,
+        value_share,
+        pattern,
+        lam,
+        base_by_topic,
+        rows,
+        weights,
+        scales,
+        log_weights,
+        statistics,
+        bag_start,
+        category,
+        entry_count,
+        natural,
+        log_categories,
+        other_scores,
+        row_of_group,
+        seed,
+        chain,
+        sweep,
+        cluster_of_group,
+        topics_in_cluster,
+        tables_in_cluster,
+        tables_of_values,
+        tables_by_pattern,
+        log_likelihood,
+    ):
+        # Numbers of tokens by topic, later of customers or tables of the topics before each one.
+        count = cuda.shared.array((N_WARPS, n_slots), int32)
+        opened = cuda.shared.array((N_WARPS, n_slots), int32)
+        base = cuda.shared.array((N_WARPS, n_slots), float32)  # λ b_j, at first without the cluster
+        part = cuda.local.array(per_thread, float32)
+        score = cuda.local.array(per_thread, float64)
+        sums = cuda.local.array(per_thread, float32)
+        thread, warp, j = thread_of_warp(), warp_of_block(), warp_of_grid()
+        if j >= n_groups:
+            return
+        first, last = group_start[j], group_start[j + 1]
+        values = (value_start, value_row, value_effect, value_share, pattern)
+        sources, scale = (rows, weights), scales[pattern[j]]
+        count_topics(n_slots, first, last, topic_of_token, count)
+
+        given = (count, scale, base_by_topic, values, sources, base)
+        score_topics_with_effects(j, n_slots, n_cluster_slots, lam, *given, part)
+        for q in range(per_thread):
+            k = q * 32 + thread
+            score[q] = log_weights[k] + float64(part[q]) if k < n_cluster_slots else -math.inf
+        bags, others = (bag_start, category, entry_count), (other_scores, row_of_group)
+        contexts = (statistics, bags, natural, log_categories, others)
+        add_context_scores(j, n_cluster_slots, contexts, score)
+        cluster = draw_cluster(score, sums, first_group + j, seed, chain, sweep)
+        if cluster < 0:  # by rounding: the group keeps its cluster
+            cluster = int32(cluster_of_group[j])
+        for q in range(per_thread):
+            if cluster == int32(q * 32) + thread:
+                cluster_of_group[j] = cluster
+                log_likelihood[j] = part[q]
+
+        w = weights[0] * scale
+        for m in range(thread, n_slots, 32):
+            opened[warp, m] = 0
+            if count[warp, m] > 0:
+                base[warp, m] += w * base_by_topic[int64(m) * n_cluster_slots + cluster]
+                cuda.atomic.add(topics_in_cluster, int64(cluster) * n_slots + m, count[warp, m])
+        syncwarp()
+        # Customers are numbered by topic: those of the first topic come first.
+        n_tokens = customers_before(n_slots, count, count)
+        first_block = (first_token + first) // BLOCK + first_group + j
+        block = first_block
+        for begin in range(0, n_tokens, BLOCK):
+            u0, u1 = two_uniforms(seed, chain, sweep, GROUP_TABLES, block, thread)
+            block += 1
+            for half in range(2):
+                p = begin + half * 32 + thread
+                if p < n_tokens:
+                    m = topic_of_customer(n_slots, count, p)
+                    i, a = p - count[warp, m], base[warp, m]
+                    u = u0 if half == 0 else u1
+                    if i == 0 or u * (a + float32(i)) < a:
+                        cuda.atomic.add(opened, (warp, m), 1)
+        syncwarp()
+        # Tables are numbered in the same way, and each comes from one source.
+        n_tables = customers_before(n_slots, opened, count)
+        block = first_block
+        for begin in range(0, n_tables, BLOCK):
+            u0, u1 = two_uniforms(seed, chain, sweep, TABLE_SOURCES, block, thread)
+            block += 1
+            for half in range(2):
+                p = begin + half * 32 + thread
+                if p < n_tables:
+                    m = topic_of_customer(n_slots, count, p)
+                    of_cluster = w * base_by_topic[int64(m) * n_cluster_slots + cluster]
+                    u = u0 if half == 0 else u1
+                    value = value_of_table(j, m, n_slots, u, of_cluster, scale, values, sources)
+                    if value < 0:
+                        cuda.atomic.add(tables_in_cluster, int64(cluster) * n_slots + m, 1)
+                    else:
+                        cuda.atomic.add(tables_of_values, int64(value) * n_slots + m, 1)
+        if thread == 0:
+            cuda.atomic.add(tables_by_pattern, pattern[j], int64(n_tables))
+
+    return kernel

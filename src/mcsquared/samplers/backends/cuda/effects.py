@@ -1,0 +1,131 @@
+"""Contexts that act on topics, on the GPU: rows of topic weights of values, and base measures."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mcsquared.arrays import Floats
+from mcsquared.kernels.cpu.effects import EffectValues
+from mcsquared.kernels.cuda.arrays import weigh_topics
+from mcsquared.kernels.cuda.effects import fill_bases, resample_groups_with_effects
+from mcsquared.kernels.cuda.memory import copy_to_device, empty
+from mcsquared.model.priors import Priors
+from mcsquared.observations import Observations
+from mcsquared.samplers.backends.cuda.buffers import Buffers, Shapes
+from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus, Shard
+from mcsquared.samplers.steps.effects import scales_of_patterns
+from mcsquared.samplers.steps.weights import SMALLEST_SHARE
+from mcsquared.samplers.types import EffectDraw, Globals
+
+MAX_BASES = 1 << 24  # numbers λ b_jm of words in memory at a time: 64 MiB
+VALUE_ARRAYS = [f"value_{name}" for name in EffectValues._fields]
+
+
+class Sources(NamedTuple):
+    """Fields of `SourceRows` on the device, flat."""
+
+    base: Any
+    rows: Any
+    weights: Any
+    scales: Any
+
+
+class BaseMeasures(NamedTuple):
+    """Base measures of some groups of a shard on the device, by group or by cluster."""
+
+    n_groups: int
+    order: Any  # int64 (n_groups,): the groups
+    row_of_group: Any  # int32 (groups of the shard,): rows of these groups
+    rows: Any  # flat, float32: λ b_j; of vectors b_j, float64
+    log_rows: Any = None  # flat, float64: log b_j, of vectors only
+
+
+class DeviceEffects:
+    """The effects of all groups of a corpus."""
+
+    buffers: Buffers
+
+    def __init__(self, observations: Observations, priors: Priors, corpus: DeviceCorpus) -> None:
+        self.is_words, self.corpus = observations.n_words > 0, corpus
+        self.n_values, self.n_effects = priors.effect_offsets[-1], len(priors.effects)
+        self.row_of_group = empty(corpus.max_groups, np.int32)
+
+    def host_shapes(self, n_slots: int) -> Shapes:
+        """Return shapes and dtypes of the counts of a sweep."""
+        return {
+            "tables_of_values": ((self.n_values, n_slots), np.int32),
+            "tables_by_pattern": ((2**self.n_effects,), np.int64),
+        }
+
+    def allocate(self, buffers: Buffers, shares: Any) -> None:
+        """Allocate the rows of sources and base measures for the slots of ``buffers``.
+
+        ``shares`` are τ of clusters on the device, float64, if tokens are vectors.
+        """
+        self.buffers, n_slots = buffers, buffers.n_slots
+        self.log_rows = empty(self.n_values * n_slots, np.float64)
+        # λ τ_km by topic; `buffers.base` has it by cluster.
+        self.base_by_topic = empty(buffers.n_cluster_slots * n_slots, np.float32)
+        self.of_groups = self._sources(self.base_by_topic, np.float32)
+        if self.is_words:
+            self.of_tokens = self.of_groups._replace(base=buffers.base)
+            self.n_rows = min(max(MAX_BASES // n_slots, 1), self.corpus.max_groups)
+        else:
+            self.of_tokens = self._sources(shares, np.float64)
+            self.n_rows = self.corpus.max_block[0]
+        self.bases = empty(self.n_rows * n_slots, self.of_tokens.rows.dtype)
+        self.log_bases = empty(0 if self.is_words else self.bases.size, np.float64)
+
+    def _sources(self, base: Any, dtype: Any) -> Sources:
+        sizes = (self.log_rows.size, self.n_effects + 1, 2**self.n_effects)
+        return Sources(base, *(empty(size, dtype) for size in sizes))
+
+    def load(self, effects: EffectDraw | None, lam: float) -> None:
+        """Copy topic weights of values and weights of effects, drawn on the host, to the GPU."""
+        assert effects is not None
+        copy_to_device(effects.log_shares.reshape(-1), self.log_rows)
+        self._weigh(self.of_groups, effects.weights, lam, SMALLEST_SHARE)
+        if not self.is_words:
+            self._weigh(self.of_tokens, effects.weights, 1.0, 0.0)
+
+    def _weigh(self, sources: Sources, weights: Floats, factor: float, smallest: float) -> None:
+        """Fill the arrays of `Sources`, except those of clusters."""
+        rows, no_sums = sources.rows, self.buffers.no_sums
+        given = (rows.size, self.buffers.n_slots, self.log_rows, float(factor), smallest)
+        weigh_topics(*given, no_sums, rows, rows[:0])
+        copy_to_device(weights.astype(rows.dtype), sources.weights)
+        copy_to_device(scales_of_patterns(weights).astype(rows.dtype), sources.scales)
+
+    def bases_of_words(self, shard: Shard, clusters: Any) -> Iterator[BaseMeasures]:
+        """Yield λ b_j of the groups of a shard, for batches of groups of similar lengths."""
+        for first in range(0, shard.n_groups, max(self.n_rows, 1)):
+            yield self.bases_of(shard, clusters, first, min(first + self.n_rows, shard.n_groups))
+
+    def bases_of(self, shard: Shard, clusters: Any, first: int, last: int) -> BaseMeasures:
+        """Return base measures of the groups ``order[first:last]`` of a shard."""
+        n_slots, order = self.buffers.n_slots, shard.arrays.order
+        groups = ((last - first) * n_slots, n_slots, first, order, clusters)
+        out = (self.row_of_group, self.bases, self.log_bases)
+        fill_bases(*groups, *self._values(shard), *self.of_tokens, *out)
+        return BaseMeasures(last - first, order[first:last], *out)
+
+    def _values(self, shard: Shard) -> list[Any]:
+        return [getattr(shard.arrays, name) for name in VALUE_ARRAYS]
+
+    def resample_groups(
+        self,
+        shard: Shard,
+        labels: tuple[Any, Any],
+        contexts: tuple[Any, ...],
+        globals_: Globals,
+        log_likelihood: Any,
+    ) -> None:
+        """Draw z_j and the tables of the groups of a shard, and count these."""
+        buffers, (clusters, topics) = self.buffers, labels
+        resample = resample_groups_with_effects(buffers.n_slots, buffers.clusters_per_thread)
+        sizes = (shard.n_groups, shard.first_group, shard.first_token, buffers.n_cluster_slots)
+        given = (shard.arrays.group_start, topics, *self._values(shard), float(globals_.lam))
+        names = ("topics_in_cluster", "tables_in_cluster", "tables_of_values", "tables_by_pattern")
+        out = (clusters, *(buffers.device[name] for name in names), log_likelihood)
+        resample(*sizes, *given, *self.of_groups, *contexts, *globals_.key, *out)
