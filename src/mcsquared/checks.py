@@ -65,10 +65,10 @@ def check_boolean(name: str, value: object) -> bool:
     return value
 
 
-def check_integer(name: str, value: Any, least: int) -> int:
-    """Return an integer >= ``least``; otherwise raise `InputError` for the parameter ``name``."""
-    if not is_integer(value) or value < least:
-        raise InputError(f"{name} must be an integer >= {least}, got {value!r:.60}")
+def check_integer(name: str, value: Any, minimum: int) -> int:
+    """Return an integer >= ``minimum``; otherwise raise `InputError` for the parameter ``name``."""
+    if not is_integer(value) or value < minimum:
+        raise InputError(f"{name} must be an integer >= {minimum}, got {value!r:.60}")
     if value > MAX_INTEGER:
         raise InputError(f"{name} must be an integer <= {MAX_INTEGER}, got {str(value)[:60]}")
     return int(value)

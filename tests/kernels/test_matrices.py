@@ -96,7 +96,7 @@ def test_log_likelihoods_are_left_out_only_where_they_cannot_matter(width, size)
     left_out = np.isneginf(found)
     np.testing.assert_array_equal(found[~left_out], complete[~left_out])
     best = (complete + least).max(axis=1, keepdims=True)
-    assert (complete < best - kernels.NEGLIGIBLE)[left_out].all()
+    assert (complete < best - kernels.NEGLIGIBLE_LOG_RATIO)[left_out].all()
     assert left_out.any() or width < 16 or size > 1.0
 
 

@@ -131,7 +131,9 @@ def test_outliers_are_found_stored_and_used(tmp_path):
         found = background_of(fitted.posterior_, draw, "year")
         assert found.statistics[:, 0].sum() == observed.sum()
         n_outliers.append(found.statistics[-1, 0])
-        assert found.chance == (1 + observed.sum() - n_outliers[-1]) / (2 + observed.sum())
+        assert found.foreground_share == (1 + observed.sum() - n_outliers[-1]) / (
+            2 + observed.sum()
+        )
     n_far = (is_far & observed).sum()
     assert 5 < np.mean(n_outliers) < n_far + 3
     np.testing.assert_array_equal(loaded.predict_proba(corpus), fitted.predict_proba(corpus))

@@ -102,7 +102,7 @@ def test_the_joint_test_notices_outliers_that_are_drawn_without_their_chance(mon
 
 def almost_no_background(sweep):
     drawn = right_background(sweep)
-    drawn.log_chances[:] = np.log([0.95, 0.05])
+    drawn.log_probabilities[:] = np.log([0.95, 0.05])
     return drawn
 
 

@@ -44,7 +44,7 @@ def _many_moves(monkeypatch):
     monkeypatch.setattr(topic_moves, "MOVE_KINDS", kinds)
     monkeypatch.setattr(topic_moves, "SWEEPS_BEFORE_MOVES", 0)
     monkeypatch.setattr(topic_moves, "FIRST_SWEEPS", inf)
-    monkeypatch.setattr(topic_division, "SEGMENT", 2)
+    monkeypatch.setattr(topic_division, "TOKENS_PER_SEGMENT", 2)
 
 
 def keep_groups(sweep):

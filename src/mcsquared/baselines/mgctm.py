@@ -183,8 +183,8 @@ class MGCTM(ClusterMixin, BaseEstimator):
         minima = {"burn_in": 0} | dict.fromkeys(
             ("n_clusters", "n_local_topics", "n_global_topics", "n_sweeps", "keep_parameters"), 1
         )
-        for name, smallest in minima.items():
-            check_integer(name, getattr(self, name), smallest)
+        for name, minimum in minima.items():
+            check_integer(name, getattr(self, name), minimum)
         for name in ("cluster_prior", "concentration"):
             check_positive(name, getattr(self, name))
         for parameter in DIRICHLET_PRIORS:

@@ -1,7 +1,7 @@
 """Base class of topic-model baselines: fit, topic shares of new groups, perplexity.
 
 In all of them, a group has its own topic shares θ_j, with a common prior. This is the model of MC2
-with one cluster, so new groups are sampled and scored by the same kernels, on the same halves.
+with one cluster, so that the same kernels sample and score new groups.
 """
 
 from abc import ABC, abstractmethod
@@ -186,8 +186,8 @@ class TopicModel(TopicTransformer, ABC):
         return corpus.aligned_to(words, self._columns(), self._width)
 
     def _check_parameters(self) -> None:
-        for name, smallest in self._integers.items():
-            check_integer(name, getattr(self, name), smallest)
+        for name, minimum in self._integers.items():
+            check_integer(name, getattr(self, name), minimum)
         for name in self._positive:
             check_positive(name, getattr(self, name))
         check_jobs(getattr(self, "n_jobs", None))

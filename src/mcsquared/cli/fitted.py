@@ -183,7 +183,7 @@ def _names_from(path: Path) -> dict[str, dict[int, str]]:
         found = json.loads(path.read_text(encoding="utf-8"))
         if not found.keys() <= {"clusters", "topics"}:
             raise ValueError('it must contain "clusters" and "topics"')
-        return {of: {int(k): str(name) for k, name in found[of].items()} for of in found}
+        return {kind: {int(k): str(v) for k, v in names.items()} for kind, names in found.items()}
 
 
 def report(

@@ -65,8 +65,8 @@ def families_of_contexts(
     declared = {option.name: option.family for option in options}
     if not isinstance(corpus, Corpus):
         tables: Any = corpus.level_contexts or {}
-        of_units = [c for name, table in tables.items() for c in table.columns if c != name]
-        return dict.fromkeys(of_units, "auto") | declared
+        unit_contexts = [c for name, table in tables.items() for c in table.columns if c != name]
+        return dict.fromkeys(unit_contexts, "auto") | declared
     columns = all_contexts(corpus)
     used = {name: family for name, family in declared.items() if name in columns}
     for name, column in columns.items():

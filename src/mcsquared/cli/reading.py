@@ -239,8 +239,8 @@ def read_for_model(
     text = file.text or source.get(_TEXT_KEY)
     if _GROUP_KEY in source:
         value = [name for name in source.get(_VALUE_KEY, "").split(",") if name] or None
-        given = (source[_GROUP_KEY], value, text, contexts)
-        return Corpus.from_long(table, *given, bags=bags, **model.posterior_.text_options)
+        arguments = (source[_GROUP_KEY], value, text, contexts)
+        return Corpus.from_long(table, *arguments, bags=bags, **model.posterior_.text_options)
     if text is None:
         raise InputError("--text must be given for a model that was not fitted by `mc2 fit`")
     vocabulary: Any = model.posterior_.vocabulary

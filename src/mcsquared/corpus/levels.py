@@ -117,7 +117,7 @@ class LevelsMixin:
 def describe_levels(levels: Sequence[Level]) -> list[str]:
     """Return the description of every level."""
     children = ["groups", *(f"units of {level.name}" for level in levels)]
-    return [level.describe(of) for level, of in zip(levels, children, strict=False)]
+    return list(map(Level.describe, levels, children))
 
 
 class LevelParts(NamedTuple):
@@ -285,26 +285,26 @@ def move_contexts_to_levels(
     """
     n_groups = len(levels[0].parent_of_child)
     units = np.arange(n_groups)
-    of_group, unit_of_group = dict(columns), []
+    group_columns, unit_of_group = dict(columns), []
     for level in levels:
         units = np.where(units >= 0, level.parent_of_child[units], -1)
         unit_of_group.append(units)
         for name, column in level.contexts.items():
-            of_group.setdefault(name, rows_or_missing(column, units))
+            group_columns.setdefault(name, rows_or_missing(column, units))
     placed = []
     for level, units in zip(levels, unit_of_group, strict=True):
-        names = [name for name in contexts_of_level.get(level.name, ()) if name in of_group]
+        names = [name for name in contexts_of_level.get(level.name, ()) if name in group_columns]
         contexts = {
             name: level.contexts[name]
             if name in level.contexts
-            else column_of_units(of_group[name], units, level.n_units)
+            else column_of_units(group_columns[name], units, level.n_units)
             for name in names
         }
         placed.append(replace(level, contexts=contexts))
-    of_units = {name for level in levels for name in contexts_of_level.get(level.name, ())}
+    moved = {name for level in levels for name in contexts_of_level.get(level.name, ())}
     groups = {
         name: column
-        for name, column in of_group.items()
-        if name in contexts_of_level.get(None, ()) or (name in columns and name not in of_units)
+        for name, column in group_columns.items()
+        if name in contexts_of_level.get(None, ()) or (name in columns and name not in moved)
     }
     return groups, tuple(placed)

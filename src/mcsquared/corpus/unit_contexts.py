@@ -33,7 +33,7 @@ def place_contexts(
     """
     placed: list[dict[str, Column]] = []
     level_of: dict[str, str] = {}  # of the contexts that move
-    child, of_level = "group", ""
+    child, child_level = "group", ""
     for name, parents, n_units in zip(names, parents_of, n_units_of, strict=True):
         found = {
             context: constancy(column, parents, n_units) for context, column in columns.items()
@@ -43,7 +43,7 @@ def place_contexts(
             c: column_of_units(columns[c], parents, n_units) for c in columns if found[c].moves
         }
         for context, constant in found.items():
-            outside = f"{plural(constant.n_outside, child)}{of_level} without a {name}"
+            outside = f"{plural(constant.n_outside, child)}{child_level} without a {name}"
             if constant.moves:
                 level_of[context] = name
             elif constant.is_constant:
@@ -54,7 +54,7 @@ def place_contexts(
                 )
             if constant.moves and constant.n_outside:
                 notes.append(f"context {context}: the values of {outside} are not used")
-        child, of_level = "unit", f" of {name}"
+        child, child_level = "unit", f" of {name}"
     notes += [
         f"context {context}: constant within every {name}, so it is a context of the {name}"
         for context, name in level_of.items()

@@ -66,19 +66,17 @@ def npmi_coherence(codocuments: ArrayLike, n_groups: int) -> Floats:
     Examples
     --------
     >>> counts = np.array([[1, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 1], [0, 0, 3, 1]])
-    >>> together = mc2.evaluation.count_codocuments(counts, [[0, 1], [0, 2]])
-    >>> mc2.evaluation.npmi_coherence(together, n_groups=4).round(2)
+    >>> pairs = mc2.evaluation.count_codocuments(counts, [[0, 1], [0, 2]])
+    >>> mc2.evaluation.npmi_coherence(pairs, n_groups=4).round(2)
     array([ 1., -1.])
     """
-    together = np.asarray(codocuments)
-    if together.ndim != 3 or together.shape[1] != together.shape[2]:
-        raise InputError(
-            f"codocuments must have shape (n_topics, n_top, n_top), got {together.shape}"
-        )
+    pairs = np.asarray(codocuments)
+    if pairs.ndim != 3 or pairs.shape[1] != pairs.shape[2]:
+        raise InputError(f"codocuments must have shape (n_topics, n_top, n_top), got {pairs.shape}")
     check_integer("n_groups", n_groups, 1)
-    if together.max(initial=0) > n_groups or together.min(initial=0) < 0:
+    if pairs.max(initial=0) > n_groups or pairs.min(initial=0) < 0:
         raise InputError(f"codocuments must be between 0 and n_groups ({n_groups})")
-    return coherence(together, n_groups)
+    return coherence(pairs, n_groups)
 
 
 def diversity(top_words: ArrayLike) -> float:

@@ -12,10 +12,10 @@ from itertools import repeat
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from mcsquared.arrays import Float32s, Floats, Int64s, Rng
+from mcsquared.arrays import Float32s, Floats
 from mcsquared.corpus import Corpus, Words
 from mcsquared.errors import InputError
-from mcsquared.families.numerics import as_dense
+from mcsquared.families.numerics import as_dense, draw_columns
 from mcsquared.posterior import ParameterDraw, Posterior
 from mcsquared.prediction.fold_in import ITERATIONS, Iterations, estimate_log_probability
 from mcsquared.prediction.groups import SizedGroups, mean_topics, with_mean_content
@@ -183,14 +183,14 @@ def log_printed(posterior: Posterior, corpus: Corpus, given_contexts: bool, seed
     log_weight += np.log(groups_in_cluster(posterior, last))
     if given_contexts:
         log_weight += log_context_given_cluster(posterior, last, corpus)[:, :-1]
-    cluster_of_group = _sample_rows(softmax(log_weight, axis=1), rng)
+    cluster_of_group = draw_columns(softmax(log_weight, axis=1), rng)
 
     group = np.repeat(np.arange(corpus.n_groups), corpus.content.tokens_per_group)
     word = np.repeat(counts.indices, counts.data)
     cluster, topic = cluster_of_group[group], np.empty(len(word), np.int64)
     for block in row_blocks(len(word), len(word_given_topic)):
         joint = topic_given_cluster[cluster[block]] * word_given_topic[:, word[block]].T
-        topic[block] = _sample_rows(joint, rng)
+        topic[block] = draw_columns(joint, rng)
 
     shape = tuple(np.max([draw.topics_in_cluster.shape for draw in draws], axis=0))
     total = np.zeros(len(word))
@@ -216,10 +216,3 @@ def printed_parameters(draw: ParameterDraw, shape: tuple[int, int]) -> tuple[Flo
     smoothed[:n_topics] += counts
     topics, words = (table / table.sum(axis=1, keepdims=True) for table in (weights, smoothed))
     return topics, words
-
-
-def _sample_rows(weights: Floats, rng: Rng) -> Int64s:
-    """Sample a column of each row with probability proportional to its weight."""
-    cumulative = np.cumsum(weights, axis=1)
-    threshold = rng.random(len(weights)) * cumulative[:, -1]
-    return (cumulative <= threshold[:, None]).sum(axis=1)

@@ -106,8 +106,8 @@ class Dirichlet(ConjugateFamily):
             # Floats, because sums of int32 counts could overflow.
             counts = sparse.csr_matrix(stats, dtype=np.float64)
             gains, shapes = counts.copy(), self.shapes
-            of_entries = shapes[counts.indices] if np.ndim(shapes) else shapes
-            gains.data = log_rising_factorial(of_entries, gains.data)
+            entry_shapes = shapes[counts.indices] if np.ndim(shapes) else shapes
+            gains.data = log_rising_factorial(entry_shapes, gains.data)
             gain, total = _row_sums(gains), _row_sums(counts)
         else:
             dense = np.asarray(stats)

@@ -333,9 +333,8 @@ class MultivariateGaussian(ConjugateFamily):
         occupied = (n > 0)[..., None]
         average = np.divide(total, n[..., None], out=np.zeros_like(total), where=occupied)
         scale, rows = np.empty((*n.shape, width, width)), np.ascontiguousarray(stats)
-        given = (prior_mean, self.strength, prior_scale)
         rows, scales = rows.reshape(-1, self.n_stats), scale.reshape(-1, width, width)
-        posterior_scales(rows, *given, scales)
+        posterior_scales(rows, prior_mean, self.strength, prior_scale, scales)
         return _NormalInverseWishart(
             mean=prior_mean + (n / (n + self.strength))[..., None] * (average - prior_mean),
             strength=self.strength + n,

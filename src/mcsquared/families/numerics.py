@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import gammaln
 
-from mcsquared.arrays import Floats, Integers, Rng
+from mcsquared.arrays import Floats, Int32s, Integers, Rng
 from mcsquared.checks import MAX_SCALE, MIN_SCALE
 from mcsquared.errors import InputError
 from mcsquared.kernels.cpu import matrices as kernels
@@ -71,6 +71,15 @@ def draw_index(weights: Floats, rng: Rng) -> int:
     """Draw an index in proportion to the weights."""
     cumulative = np.cumsum(weights)
     return int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
+
+
+def draw_columns(weights: Floats, rng: Rng) -> Int32s:
+    """Draw a column of every row of (n, n_columns) weights, in proportion to them: int32 (n,)."""
+    cumulative = np.cumsum(weights, axis=1)
+    total = cumulative[:, -1]
+    # A threshold that is rounded up to the total must not select a column without weight.
+    threshold = np.minimum(rng.random(len(weights)) * total, np.nextafter(total, 0.0))
+    return (cumulative <= threshold[:, None]).sum(axis=1).astype(np.int32)
 
 
 def mean_and_variance(kind: str, x: Floats) -> tuple[Floats, Floats]:

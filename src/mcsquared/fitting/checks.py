@@ -85,7 +85,9 @@ def checked_schedule(model: Any) -> Schedule | StagedSchedule:
     if not isinstance(model.checkpoint, str | os.PathLike | None):
         raise InputError(f"checkpoint must be a path, got {model.checkpoint!r}")
     check_init(model.init)
-    sweeps = {name: _number(name, getattr(model, name), least) for name, least in MINIMUM.items()}
+    sweeps = {
+        name: _number(name, getattr(model, name), minimum) for name, minimum in MINIMUM.items()
+    }
     n_chains = sweeps["n_chains"] or 1
     if sweeps["n_sweeps"] is None:
         for name, meaning in MEANING_OF_AUTO.items():
@@ -100,13 +102,13 @@ def checked_schedule(model: Any) -> Schedule | StagedSchedule:
     return _fixed_schedule(*numbers, keep_parameters, n_chains)
 
 
-def _number(name: str, value: Any, least: int) -> int | None:
+def _number(name: str, value: Any, minimum: int) -> int | None:
     """Return a number of sweeps or chains, or None for "auto"."""
     if isinstance(value, str) and value == "auto":
         return None
-    if not is_integer(value) or value < least:
-        raise InputError(f"{name} must be an integer >= {least} or 'auto', got {value!r}")
-    return check_integer(name, value, least)
+    if not is_integer(value) or value < minimum:
+        raise InputError(f"{name} must be an integer >= {minimum} or 'auto', got {value!r}")
+    return check_integer(name, value, minimum)
 
 
 def _fixed_schedule(

@@ -39,7 +39,7 @@ MAX_SAMPLED = 100_000
 SAMPLE_SHARE = 0.25  # of the free memory
 BYTES_PER_CELL = 24  # per word and topic: counts, ψ, counts of a shard and of all shards
 BYTES_PER_LABEL = 12  # per group, when the fit ends
-CELLS_AT_ONCE = 2_000_000
+CELLS_PER_BATCH = 2_000_000
 RESERVE = 100_000_000  # bytes for kernels, initial states and fragmentation
 
 
@@ -149,8 +149,8 @@ def _select_clusters(draw: ParameterDraw, clusters: Integers) -> ParameterDraw:
     tables, dropped = draw.tables_in_cluster, np.delete(draw.topic_weights, topics)
     levels = list(draw.levels)
     if levels:
-        of_clusters = levels[0].children[:, clusters], levels[0].draws_below[clusters]
-        levels[0] = replace(levels[0], children=of_clusters[0], draws_below=of_clusters[1])
+        children, draws_below = levels[0].children[:, clusters], levels[0].draws_below[clusters]
+        levels[0] = replace(levels[0], children=children, draws_below=draws_below)
     return replace(
         draw,
         topics_in_cluster=topics_in_cluster[:, topics],
@@ -193,7 +193,7 @@ def labels_of_all(sample: SampledCorpus, runs: Sequence[ChainRun], posterior: Po
     weights = posterior.draw_weights
     labels = np.empty(n_groups, np.int32)
     sizes = np.bincount(posterior.labels) / len(posterior.labels)
-    step = max(CELLS_AT_ONCE // len(sizes), 1)
+    step = max(CELLS_PER_BATCH // len(sizes), 1)
     for first in range(0, n_groups, step):
         last = min(first + step, n_groups)
         # Groups that never share a cluster with a sampled one get the largest cluster.

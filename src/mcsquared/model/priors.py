@@ -163,8 +163,8 @@ class Priors:
             contexts=chosen,
             effects=effects_for(columns, effects),
             levels={
-                level.name: LevelPriors(context_families(level, of_level))
-                for level, of_level in zip(corpus.levels, by_level[1:], strict=True)
+                level.name: LevelPriors(context_families(level, families))
+                for level, families in zip(corpus.levels, by_level[1:], strict=True)
             },
             **concentrations,
         )
@@ -317,9 +317,9 @@ def _contexts_by_level(
     if not corpus.levels or not isinstance(contexts, Mapping):
         return [contexts] * (1 + len(corpus.levels))
     levels = [level.contexts for level in corpus.levels]
-    of_levels = [{c: f for c, f in contexts.items() if c in level} for level in levels]
-    others = {c: f for c, f in contexts.items() if not any(c in level for level in of_levels)}
-    return [others, *of_levels]
+    level_contexts = [{c: f for c, f in contexts.items() if c in level} for level in levels]
+    others = {c: f for c, f in contexts.items() if not any(c in level for level in level_contexts)}
+    return [others, *level_contexts]
 
 
 def context_families(

@@ -29,9 +29,9 @@ def observe_effects(corpus: Corpus, priors: Priors) -> EffectValues | None:
     columns = {name: corpus.contexts[name] for name in priors.effects} | priors.columns(corpus)
     shares, effects, pattern = [], [], np.zeros(corpus.n_groups, np.int32)
     for number, (name, effect) in enumerate(priors.effects.items()):
-        of_effect = effect.shares(columns[name])
-        pattern |= (np.diff(of_effect.indptr) > 0).astype(np.int32) << number
-        shares.append(of_effect)
+        value_shares = effect.shares(columns[name])
+        pattern |= (np.diff(value_shares.indptr) > 0).astype(np.int32) << number
+        shares.append(value_shares)
         effects += [number + 1] * effect.n_values
     joined = sparse.hstack(shares, format="csr")
     joined.sort_indices()

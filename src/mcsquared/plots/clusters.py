@@ -42,7 +42,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 MAX_DRAWS = 50  # for the features; more draws hardly change the map
 N_COMPONENTS = 50
 JITTER = 0.1  # relative to the standard deviation over all groups
-MIN_SCALE = 0.01  # the length of a row of features is about 1
+MIN_DEVIATION = 0.01  # the length of a row of features is about 1
 MAX_NUMBERED = 30  # clusters with a number on the map
 
 
@@ -103,8 +103,8 @@ def coclustering(model: Any, groups: ArrayLike | None = None, *, ax: Axes | None
     if groups is None:
         chosen = chosen[evenly_spaced(len(chosen), MAX_MATRIX_GROUPS)]
     ax = axes_for(ax, 5.6, 4.8)
-    together = posterior.coclustering().to_dense(chosen)
-    heat_map(ax, together, "probability of the same cluster", vmax=1.0)
+    probability = posterior.coclustering().to_dense(chosen)
+    heat_map(ax, probability, "probability of the same cluster", vmax=1.0)
     _mark_clusters(ax, labels[chosen], numbered=len(chosen) > MAX_NAMED_GROUPS)
     if len(chosen) <= MAX_NAMED_GROUPS:
         names = [label_text(name, 18) for name in posterior.group_names[chosen]]
@@ -309,7 +309,7 @@ def embed(features: sparse.csr_matrix, method: str, random_state: int) -> Floats
     reduced = left * values
     # Jitter separates groups that share a cluster in every draw. It is never zero, because
     # scikit-learn's t-SNE crashes if all points are equal.
-    scale = max(np.sqrt(reduced.var(axis=0).mean()), MIN_SCALE)
+    scale = max(np.sqrt(reduced.var(axis=0).mean()), MIN_DEVIATION)
     noise = np.random.default_rng(random_state).normal(size=reduced.shape)
     reduced = reduced + JITTER * scale * noise
     embedding: Any

@@ -20,7 +20,7 @@ N_LISTED_WORDS = 40  # of a cluster
 N_ALTERNATIVES = 4  # words, one of which is in at least half of the groups of a cluster
 _N_STEPS = 40  # of EM for the topic shares of a cluster
 _MAX_ENTRIES = 50_000  # of a cluster in EM
-_TINY = 1e-30
+_MIN_PROBABILITY = 1e-30
 # An item is characteristic of a cluster if this many times as common there as overall.
 MIN_LIFT = 1.1
 
@@ -59,10 +59,10 @@ def no_alternatives(n_clusters: int) -> Int32s:
 
 
 def _alternatives(occurs: Bools, lift: Floats) -> list[int]:
-    """Return a few words, at least one of which is in half of the groups; none if there are not.
+    """Return a few words such that half of the groups contain one of them, or an empty list.
 
-    Words are added that most groups without an earlier one have, weighted by the logarithm of their
-    lift, or without weights if those do not suffice. ``occurs`` are (n_groups, n_words).
+    The next word is that of most groups that contain none yet, weighted by the logarithm of its
+    lift, or unweighted if that does not suffice. ``occurs`` is (n_groups, n_words).
     """
     for weight in (np.log(np.maximum(lift, 1.0)), (lift > MIN_LIFT).astype(float)):
         chosen: list[int] = []
@@ -141,9 +141,9 @@ def _mixture_shares(likelihood: Float32s, counts: Float32s, start: Floats) -> Fl
     # A share of zero would never grow.
     shares = (start + 1e-3 / len(start)).astype(np.float32)
     for _ in range(_N_STEPS):
-        evidence = np.maximum(likelihood @ shares, _TINY)
+        evidence = np.maximum(likelihood @ shares, _MIN_PROBABILITY)
         shares = shares * (likelihood.T @ (counts / evidence))
-        shares /= max(float(shares.sum()), _TINY)
+        shares /= max(float(shares.sum()), _MIN_PROBABILITY)
     return shares.astype(np.float64)
 
 

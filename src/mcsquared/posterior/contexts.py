@@ -31,8 +31,12 @@ def context_of(posterior: Posterior, name: str) -> tuple[Column, ConjugateFamily
     """
     if name not in posterior.priors.contexts:
         names = ", ".join(map(repr, posterior.priors.contexts)) or "none"
-        of_units = [units.name for units in posterior.units if name in units.contexts]
-        hint = f", a context of the level {of_units[0]!r}: see Posterior.level" if of_units else ""
+        level_names = [units.name for units in posterior.units if name in units.contexts]
+        hint = (
+            f", a context of the level {level_names[0]!r}: see Posterior.level"
+            if level_names
+            else ""
+        )
         raise InputError(f"name must be a context of this model ({names}), got {name!r}{hint}")
     draws = posterior.parameters
     shapes = draws[posterior.representative].category_shapes if draws else None

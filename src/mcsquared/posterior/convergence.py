@@ -219,14 +219,14 @@ def compare_partitions(draws: Sequence[Int32s]) -> tuple[float, float]:
     if points.shape[1] > _MAX_GROUPS:
         chosen = np.random.default_rng(0).choice(points.shape[1], _MAX_GROUPS, replace=False)
         points = points[:, chosen]
-    together = _pairs_together(points)
+    shared = _shared_pairs(points)
     chain_of_point = np.repeat(np.arange(len(halves)) // (2 if len(draws) > 1 else 1), n_per_half)
     apart = chain_of_point[:, None] != chain_of_point[None, :]
-    agreement = _adjusted_rand(together, points.shape[1])[apart].mean()
-    return _rhat(together, len(halves)), float(agreement)
+    agreement = _adjusted_rand(shared, points.shape[1])[apart].mean()
+    return _rhat(shared, len(halves)), float(agreement)
 
 
-def _pairs_together(points: Int32s) -> Floats:
+def _shared_pairs(points: Int32s) -> Floats:
     """Return the number of ordered pairs of groups that share a cluster in two draws.
 
     Pairs of a group with itself count. float64 (n_draws, n_draws): inner products of co-clustering
@@ -235,20 +235,20 @@ def _pairs_together(points: Int32s) -> Floats:
     n_draws = len(points)
     labels = [np.unique(draw, return_inverse=True)[1].astype(np.int64) for draw in points]
     sizes = [int(draw.max()) + 1 for draw in labels]
-    together = np.empty((n_draws, n_draws))
+    shared = np.empty((n_draws, n_draws))
     for i in range(n_draws):
         for j in range(i + 1):
             both = np.bincount(labels[i] * sizes[j] + labels[j]).astype(np.float64)
-            together[i, j] = together[j, i] = both @ both
-    return together
+            shared[i, j] = shared[j, i] = both @ both
+    return shared
 
 
-def _rhat(together: Floats, n_halves: int) -> float:
+def _rhat(shared: Floats, n_halves: int) -> float:
     """Return R-hat of points, the same number per half chain, given their inner products."""
-    n_draws = len(together) // n_halves
-    by_half = together.reshape(n_halves, n_draws, n_halves, n_draws)
+    n_draws = len(shared) // n_halves
+    by_half = shared.reshape(n_halves, n_draws, n_halves, n_draws)
     means = by_half.mean(axis=(1, 3))  # inner products of the means of the half chains
-    square = np.diagonal(together).reshape(n_halves, n_draws).mean(axis=1)
+    square = np.diagonal(shared).reshape(n_halves, n_draws).mean(axis=1)
     within = ((square - np.diagonal(means)) * n_draws / (n_draws - 1)).mean()
     between = (np.trace(means) - means.sum() / n_halves) / (n_halves - 1)
     scale = 1e-9 * square.mean()
@@ -257,9 +257,9 @@ def _rhat(together: Floats, n_halves: int) -> float:
     return float(math.sqrt((n_draws - 1) / n_draws + between / within))
 
 
-def _adjusted_rand(together: Floats, n_groups: int) -> Floats:
+def _adjusted_rand(shared: Floats, n_groups: int) -> Floats:
     """Return the adjusted Rand index of all pairs of draws: float64 (n_draws, n_draws)."""
-    both = together - n_groups
+    both = shared - n_groups
     single = np.diagonal(both)
     total = max(n_groups * (n_groups - 1), 1)
     expected = np.outer(single, single) / total

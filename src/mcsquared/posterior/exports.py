@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mcsquared.posterior.posterior import Posterior
 
 N_ROWS = 8  # rows of each table in a summary
-N_LISTED_WORDS = 8
+N_SUMMARY_WORDS = 8
 
 
 def to_arviz(posterior: Posterior) -> Any:
@@ -91,7 +91,7 @@ def _lines(posterior: Posterior) -> list[str]:
 
 
 def _topics(posterior: Posterior) -> Html:
-    frame = posterior.topics(n_words=N_LISTED_WORDS)
+    frame = posterior.topics(n_words=N_SUMMARY_WORDS)
     content = "words" if "words" in frame else "mean"
     header = {"topic": "topic", "weight": "share of tokens", content: content}
     return _section("Topics", frame, header)

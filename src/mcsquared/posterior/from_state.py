@@ -47,8 +47,8 @@ def _background(state: State, clusters: Int64s, observations: Observations) -> F
     statistics = state.counts.context_statistics
     parts = []
     for c, columns in observations.background_columns:
-        of_clusters = statistics[clusters, observations.context_columns[c][1]]
-        parts.append(np.vstack([of_clusters, statistics[:, columns].sum(axis=0)]))
+        foreground = statistics[clusters, observations.context_columns[c][1]]
+        parts.append(np.vstack([foreground, statistics[:, columns].sum(axis=0)]))
     return np.hstack(parts) if parts else None
 
 

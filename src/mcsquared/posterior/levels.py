@@ -265,13 +265,13 @@ def shapes_of_categories(prior: LevelPriors, draw: TypeDraw) -> Floats | None:
 
 def trace_of_level(trace: pd.DataFrame, units: list[UnitDraws], number: int) -> pd.DataFrame:
     """Return the trace with the types of a level as clusters and those below as topics."""
-    of_level, result = units[number].trace, trace.copy()
-    if len(of_level) != len(result):
+    level_trace, result = units[number].trace, trace.copy()
+    if len(level_trace) != len(result):
         return result
     below = units[number - 1].trace if number else trace[["n_clusters", "alpha"]].to_numpy()
     result["n_topics"], result["eta"] = below[:, 0].astype(np.int64), below[:, 1]
-    result["n_clusters"] = of_level[:, 0].astype(np.int64)
-    result["alpha"], result["v"], result["lam"] = of_level[:, 1], of_level[:, 2], math.inf
+    result["n_clusters"] = level_trace[:, 0].astype(np.int64)
+    result["alpha"], result["v"], result["lam"] = level_trace[:, 1], level_trace[:, 2], math.inf
     return result
 
 

@@ -101,9 +101,9 @@ def confidence_of_labels(draws: Int32s, labels: Int32s, weights: Floats | None =
     others = np.bincount(labels)[labels] - 1
     total = np.zeros(labels.size)
     for weight, draw in zip(weights, draws, strict=True):
-        together = contingency(draw, labels).toarray()
+        shared = contingency(draw, labels).toarray()
         alone = np.bincount(draw)[draw] == 1
-        total += weight * np.where(others > 0, together[draw, labels] - 1, alone)
+        total += weight * np.where(others > 0, shared[draw, labels] - 1, alone)
     return total / (np.maximum(others, 1) * len(draws))
 
 

@@ -121,8 +121,8 @@ class ConsensusPartition(WeightedDraws):
         >>> posterior.coclustering([0, 1, 30]).to_dense([0, 1, 2]).shape
         (3, 3)
         """
-        together = CoClustering(self.cluster_of_group, self.draw_weights)
-        return together if groups is None else together.among(groups)
+        coclustering = CoClustering(self.cluster_of_group, self.draw_weights)
+        return coclustering if groups is None else coclustering.among(groups)
 
 
 def bounded_consensus(draws: Int32s, loss: Loss) -> Int32s:

@@ -126,9 +126,9 @@ def _samples(posterior: Posterior, by_value: _ValueGroups) -> Floats:
     samples, n_draws = [], len(posterior.parameters)
     draws = (posterior.parameter_weights, posterior.parameters, posterior.counterparts)
     for draw_weight, draw, topic in zip(*draws, strict=True):
-        of_draw = draw.topic_given_cluster()
-        n_clusters = len(of_draw)
-        shares = align_topics(of_draw, topic, n_topics, fill=np.nan)
+        drawn = draw.topic_given_cluster()
+        n_clusters = len(drawn)
+        shares = align_topics(drawn, topic, n_topics, fill=np.nan)
         cluster = posterior.cluster_of_group[draw.index]
         for _ in range(round(_N_REPLICATES * draw_weight) if n_draws > 1 else _N_REPLICATES):
             group_weights = rng.standard_exponential(posterior.n_groups)

@@ -78,9 +78,9 @@ def relevance_in_draw(posterior: Posterior, draw: ParameterDraw, name: str, rng:
         log_density = family.log_predictive(values, statistics)
     if len(statistics) > n_clusters:  # the last row is the background
         n_foreground, n_background = statistics[:-1, 0].sum(), statistics[-1, 0]
-        chance = rng.beta(1.0 + n_foreground, 1.0 + n_background)
-        foreground = np.log(chance) + log_density[:, :-1]
-        log_density = np.logaddexp(foreground, np.log1p(-chance) + log_density[:, -1:])
+        probability = rng.beta(1.0 + n_foreground, 1.0 + n_background)
+        foreground = np.log(probability) + log_density[:, :-1]
+        log_density = np.logaddexp(foreground, np.log1p(-probability) + log_density[:, -1:])
     with np.errstate(divide="ignore"):
         probability = softmax(log_density + np.log(weights), axis=1)
     return explained_share(probability)

@@ -51,8 +51,8 @@ def topic_table(posterior: Posterior, n_words: int, names: list[str]) -> pd.Data
             for row, listed in zip(words, occurs, strict=True)
         ]
         n_top, n_groups = words.shape[1], posterior.n_groups
-        together = None if pairs is None else pairs.counts[:, :n_top, :n_top]
-        frame["coherence"] = np.nan if together is None else coherence(together, n_groups)
+        counted = None if pairs is None else pairs.counts[:, :n_top, :n_top]
+        frame["coherence"] = np.nan if counted is None else coherence(counted, n_groups)
         counts = np.bincount(words.ravel(), minlength=1)
         frame["diversity"] = (counts[words] == 1).mean(axis=1) if words.size else np.nan
         frame.attrs["diversity"] = float((counts > 0).sum() / words.size) if words.size else np.nan
@@ -200,11 +200,11 @@ def count_word_pairs(counts: sparse.csr_matrix, words: Int32s) -> CoDocuments:
     used, column_of_word = np.unique(words, return_inverse=True)
     occurs = sparse.csc_matrix(counts[:, used])
     occurs.data = np.ones(len(occurs.data), np.int32)
-    together = np.zeros((*words.shape, words.shape[1]), np.int32)
+    pair_counts = np.zeros((*words.shape, words.shape[1]), np.int32)
     for topic, columns in enumerate(column_of_word.reshape(words.shape)):
         chosen = occurs[:, columns]
-        together[topic] = (chosen.T @ chosen).toarray()
-    return CoDocuments(words, together)
+        pair_counts[topic] = (chosen.T @ chosen).toarray()
+    return CoDocuments(words, pair_counts)
 
 
 def coherence(counts: NDArray[Any], n_groups: int) -> Floats:
@@ -212,13 +212,14 @@ def coherence(counts: NDArray[Any], n_groups: int) -> Floats:
 
     ``counts`` are those of `CoDocuments`. Words that are in all groups have an NPMI of 0.
     """
-    together = counts / n_groups
-    first, second = np.triu_indices(together.shape[1], k=1)
+    shares = counts / n_groups
+    first, second = np.triu_indices(shares.shape[1], k=1)
     if len(first) == 0:
-        return np.full(len(together), np.nan)
-    alone = np.diagonal(together, axis1=1, axis2=2)
-    both = together[:, first, second]
+        return np.full(len(shares), np.nan)
+    word_shares, pair_shares = np.diagonal(shares, axis1=1, axis2=2), shares[:, first, second]
     with np.errstate(divide="ignore", invalid="ignore"):
-        score = np.log(both / (alone[:, first] * alone[:, second])) / -np.log(both)
-    score = np.where(both == 0.0, -1.0, np.where(both == 1.0, 0.0, score))
-    return score.mean(axis=1)
+        npmi = np.log(pair_shares / (word_shares[:, first] * word_shares[:, second])) / -np.log(
+            pair_shares
+        )
+    npmi = np.where(pair_shares == 0.0, -1.0, np.where(pair_shares == 1.0, 0.0, npmi))
+    return npmi.mean(axis=1)

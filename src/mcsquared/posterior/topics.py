@@ -54,8 +54,8 @@ class RepresentativeTopics(ConsensusPartition):
         """
         tokens = self.representative_draw.tokens_of_topic
         total = tokens.sum()
-        least = max(_MIN_TOKEN_SHARE * total, min(_MIN_TOKENS, _MIN_TOKENS * total / 5000))
-        return int((tokens >= least).sum())
+        min_tokens = max(_MIN_TOKEN_SHARE * total, min(_MIN_TOKENS, _MIN_TOKENS * total / 5000))
+        return int((tokens >= min_tokens).sum())
 
     @property
     def words_in_topic(self) -> Bools:

@@ -159,8 +159,8 @@ def unit_probabilities(posterior: Posterior, corpus: Corpus, number: int) -> Flo
     for weight, draw, log_joint in weighted_joints(posterior, corpus):
         clusters = known_and_new_probabilities(log_joint, draw.n_clusters)
         relative = rows_of_known_units(posterior, draw, number) / average_clusters(posterior, draw)
-        chances = (clusters @ relative.T) * n_groups
-        total += weight * chances / chances.sum(axis=1, keepdims=True)
+        probabilities = (clusters @ relative.T) * n_groups
+        total += weight * probabilities / probabilities.sum(axis=1, keepdims=True)
     return total / total.sum(axis=1, keepdims=True)
 
 
@@ -180,10 +180,11 @@ def _log_values(posterior: Posterior, draw: ParameterDraw, name: str) -> Floats:
     below = components.distribution.cdf(np.ceil(edges) - 1.0 if components.discrete else edges)
     below = np.broadcast_to(below, (len(statistics), len(edges)))
     ends = np.zeros((len(statistics), 1))
-    chances = np.diff(np.hstack([ends, below, ends + 1.0]), axis=1)
+    probabilities = np.diff(np.hstack([ends, below, ends + 1.0]), axis=1)
     if found is not None:
-        chances = found.chance * chances[:-1] + (1.0 - found.chance) * chances[-1]
-    return log_softmax(safe_log(chances), axis=1)
+        share = found.foreground_share
+        probabilities = share * probabilities[:-1] + (1.0 - share) * probabilities[-1]
+    return log_softmax(safe_log(probabilities), axis=1)
 
 
 def _summarise_bins(
@@ -194,16 +195,16 @@ def _summarise_bins(
 
     groups = np.flatnonzero(column.observed)
     codes, values = effect.codes(column)[groups], column.values[groups]
-    points, of_point = [], []
+    points, bin_of_point = [], []
     for code in range(effect.n_values):
         inside = values[codes == code]
         levels = (np.arange(min(len(inside), MAX_POINTS)) + 0.5) / min(len(inside), MAX_POINTS)
         points.append(np.quantile(inside, levels, method="nearest"))
-        of_point += [code] * len(levels)
+        bin_of_point += [code] * len(levels)
     # Many groups have the same value, such as a year: one atom per value.
     grid, atom = np.unique(np.concatenate(points), return_inverse=True)
-    share = 1.0 / np.bincount(of_point, minlength=effect.n_values)[of_point]
-    atoms = sparse.csr_matrix((share, (of_point, atom)), (effect.n_values, len(grid)))
+    share = 1.0 / np.bincount(bin_of_point, minlength=effect.n_values)[bin_of_point]
+    atoms = sparse.csr_matrix((share, (bin_of_point, atom)), (effect.n_values, len(grid)))
     centre = grid.mean()
     table = np.empty((4, len(probability)))
     for block in row_blocks(len(probability), len(grid)):
@@ -250,7 +251,7 @@ def _log_outcomes(
     shapes = (draw.category_shapes for draw, weight in drawn if weight > 0.0)
     families = [posterior.priors.context_given(name, found) for found in shapes]
     pairs = zip(families, statistics, strict=True)
-    return np.hstack([family.log_predictive(outcomes, of_draw) for family, of_draw in pairs])
+    return np.hstack([family.log_predictive(outcomes, rows) for family, rows in pairs])
 
 
 def _mixture(posterior: Posterior, corpus: Corpus, name: str) -> tuple[Floats, list[Floats]]:

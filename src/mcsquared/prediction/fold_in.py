@@ -241,8 +241,8 @@ class _BatchSampler:
 
         def run(part: slice, groups: PredictedGroups) -> None:
             parts = ValueWeights(*(array[part] for array in weights))
-            given = (self._tokens, self._lam, rows, parts, log_values, joint_moves[part])
-            predict_values(groups, *given, *iterations, result[part])
+            arguments = (self._tokens, self._lam, rows, parts, log_values, joint_moves[part])
+            predict_values(groups, *arguments, *iterations, result[part])
 
         self._run_threads(run, self.log_start, seed)
         return result

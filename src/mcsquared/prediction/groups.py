@@ -82,13 +82,13 @@ class SizedGroups:
     def parts(self, minimum: float) -> list[tuple[Any, Corpus, bool]]:
         """Return groups with their indices, and whether they have at least ``minimum`` tokens."""
         if minimum not in self._parts:
-            are_long = self.sizes >= minimum
-            found = [(np.flatnonzero(are_long == of_long), of_long) for of_long in (True, False)]
+            is_long = self.sizes >= minimum
+            found = [(np.flatnonzero(is_long == are_long), are_long) for are_long in (True, False)]
             self._parts[minimum] = [
-                (rows, self.corpus[rows], of_long) for rows, of_long in found if len(rows)
+                (rows, self.corpus[rows], are_long) for rows, are_long in found if len(rows)
             ]
-            if len(found[0][0]) in (0, len(are_long)):
-                self._parts[minimum] = [(slice(None), self.corpus, bool(are_long.all()))]
+            if len(found[0][0]) in (0, len(is_long)):
+                self._parts[minimum] = [(slice(None), self.corpus, bool(is_long.all()))]
         return self._parts[minimum]
 
 
@@ -157,16 +157,13 @@ def weighted_joints(
     its mean, and the clusters of long groups are not sampled: see `log_cluster_joint`. Draws of
     weight 0 are skipped.
     """
-    with_content = fold_in == "gibbs" or bool(posterior.priors.effects) or _is_infinite(posterior)
+    is_infinite = all(math.isinf(draw.lam) for draw in posterior.parameters)
+    with_content = fold_in == "gibbs" or bool(posterior.priors.effects) or is_infinite
     groups = SizedGroups(corpus)
     drawn = parameters_of_draws(posterior, with_content=with_content)
     for weight, (draw, parameters) in zip(posterior.parameter_weights, drawn, strict=True):
         if weight > 0.0:
             yield weight, draw, log_cluster_joint(posterior, draw, parameters, groups, leave_out)
-
-
-def _is_infinite(posterior: Posterior) -> bool:
-    return all(math.isinf(draw.lam) for draw in posterior.parameters)
 
 
 def log_cluster_joint(
@@ -189,10 +186,10 @@ def log_cluster_joint(
         return log_prior + log_group_given_cluster(groups.corpus, parameters)
     many = not parameters.has_content and parameters.n_topics >= MIN_TOPICS
     for rows, part, are_long in groups.parts(MIN_TOKENS if many else math.inf):
-        given = (part, parameters, log_prior[rows])
-        log_prior[rows] = (
-            log_cluster_variational(*given) if are_long else fold_in_groups(*given).log_cluster
-        )
+        if are_long:
+            log_prior[rows] = log_cluster_variational(part, parameters, log_prior[rows])
+        else:
+            log_prior[rows] = fold_in_groups(part, parameters, log_prior[rows]).log_cluster
     return log_prior
 
 
@@ -211,13 +208,11 @@ def mean_topics(
     minimum = math.inf if parameters.has_content else MIN_TOKENS_OF_TOPICS
     result = np.empty((groups.corpus.n_groups, parameters.log_topic_given_cluster.shape[1]))
     for rows, part, are_long in groups.parts(minimum):
-        given = (part, parameters, log_prior[rows])
-        first = None if initial is None else initial[rows]
-        result[rows] = (
-            topics_variational(*given, first)
-            if are_long
-            else fold_in_groups(*given, iterations).topics
-        )
+        if are_long:
+            first = None if initial is None else initial[rows]
+            result[rows] = topics_variational(part, parameters, log_prior[rows], first)
+        else:
+            result[rows] = fold_in_groups(part, parameters, log_prior[rows], iterations).topics
     return result
 
 

@@ -158,21 +158,21 @@ class BackgroundStatistics(NamedTuple):
     """Statistics of a context with a background, in one draw.
 
     ``statistics`` has a row per cluster, one of zeros for a new cluster, and the background last.
-    ``chance`` is the probability that a new value comes from its cluster.
+    ``foreground_share`` is the probability that a new value comes from its cluster.
     """
 
     statistics: Floats
-    chance: float
+    foreground_share: float
 
     def log_mixture(self, log_density: Floats) -> Floats:
         """Return log-densities by cluster, given those by row of ``statistics``."""
-        foreground = math.log(self.chance) + log_density[:, :-1]
-        return np.logaddexp(foreground, math.log1p(-self.chance) + log_density[:, -1:])
+        foreground = math.log(self.foreground_share) + log_density[:, :-1]
+        return np.logaddexp(foreground, math.log1p(-self.foreground_share) + log_density[:, -1:])
 
     def weights(self, clusters: Floats) -> Floats:
         """Return the weights of the rows of ``statistics``, given those of clusters (n, k)."""
-        background = (1.0 - self.chance) * clusters.sum(axis=1, keepdims=True)
-        return np.hstack([self.chance * clusters, background])
+        background = (1.0 - self.foreground_share) * clusters.sum(axis=1, keepdims=True)
+        return np.hstack([self.foreground_share * clusters, background])
 
 
 def background_of(
@@ -184,9 +184,9 @@ def background_of(
         return None
     *clusters, background = draw.background[:, columns]
     n_foreground, n_background = sum(row[0] for row in clusters), background[0]
-    chance = (1.0 + n_foreground) / (2.0 + n_foreground + n_background)
+    share = (1.0 + n_foreground) / (2.0 + n_foreground + n_background)
     rows = [*clusters, np.zeros_like(background), background]
-    return BackgroundStatistics(np.vstack(rows), chance)
+    return BackgroundStatistics(np.vstack(rows), share)
 
 
 def column_statistics(

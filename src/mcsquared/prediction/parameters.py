@@ -36,7 +36,7 @@ from mcsquared.posterior import ParameterDraw, Posterior
 from mcsquared.prediction.effects import EffectRows, draw_effect_rows
 from mcsquared.prediction.levels import average_clusters
 
-TINY = np.float32(1e-37)  # smallest probability, relative to that of the most probable topic
+MIN_RELATIVE_PROBABILITY = np.float32(1e-37)  # relative to that of the most probable topic
 N_NEW = 20  # auxiliary new clusters per draw: the mean over them is the new-cluster term
 MAX_UNUSED = 40  # maximum number of topics that share the unused weight
 MAIN_WORD = 0.005  # topics of two draws are compared by words of at least this probability
@@ -116,7 +116,7 @@ class ModelParameters:
         shares = np.asarray(self.topic_shares.T, np.float32, "C")
         result = np.empty((len(rows), shares.shape[1]), np.float32)
         mix_topics(table, rows, shares, result)
-        return np.log(np.maximum(result, TINY, out=result), out=result)
+        return np.log(np.maximum(result, MIN_RELATIVE_PROBABILITY, out=result), out=result)
 
     @cached_property
     def topic_shares(self) -> Floats:

@@ -28,7 +28,7 @@ from mcsquared.kernels.cpu.similar_topics import most_similar
 from mcsquared.kernels.cpu.topic_table import TopicTable, mix_rows, sum_groups, sum_rows
 from mcsquared.kernels.cpu.variational import fold_in_topics, follow_topics
 from mcsquared.prediction.likelihood import matrix_product, table_share, token_batches
-from mcsquared.prediction.parameters import TINY, ModelParameters
+from mcsquared.prediction.parameters import MIN_RELATIVE_PROBABILITY, ModelParameters
 
 N_PASSES = 3  # over the words of a group; in texts, more of them are less close to the sampler
 MAX_PASSES = 20  # if words are repeated, which takes more of them: see `n_passes`
@@ -109,7 +109,7 @@ class MeanLikelihoods:
         result = np.empty(len(self.rows), np.float32)
         weights = topics.astype(np.float32)
         mix_rows(self.start, self.rows, self.table, weights, self.shared, result)
-        return np.maximum(result, TINY)
+        return np.maximum(result, MIN_RELATIVE_PROBABILITY)
 
     def log_tokens(self, topics: Floats) -> Floats:
         """Return log Σ_m θ_jm E[ψ_m(w)] of every entry: float64 (n_entries,)."""

@@ -72,9 +72,9 @@ def unpack_levels(
         n_below = int(n_slots)
     recount_levels(state, observations, cluster_of_group)
     for level in state.levels:
-        least = (level.children > 0).sum(axis=0) + level.orphans
-        most = level.children.sum(axis=0) + level.orphans
-        if (level.draws_below < least).any() or (level.draws_below > most).any():
+        min_draws = (level.children > 0).sum(axis=0) + level.orphans
+        max_draws = level.children.sum(axis=0) + level.orphans
+        if (level.draws_below < min_draws).any() or (level.draws_below > max_draws).any():
             raise ModelFileError("the tables of a level do not agree with its units")
 
 

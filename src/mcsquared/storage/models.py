@@ -138,7 +138,7 @@ def pack_posterior(posterior: Posterior) -> tuple[Tensors, dict[str, Any]]:
 
 
 def _names_to_json(given: Mapping[str, Mapping[int, str]]) -> dict[str, dict[str, str]]:
-    return {of: {str(number): str(n) for number, n in names.items()} for of, names in given.items()}
+    return {kind: {str(k): str(name) for k, name in names.items()} for kind, names in given.items()}
 
 
 def unpack_posterior(tensors: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Posterior:
@@ -307,11 +307,11 @@ def _given_names(listed: Any, posterior: Posterior) -> dict[str, dict[int, str]]
     if not isinstance(listed, dict) or not listed.keys() <= numbers.keys():
         raise ModelFileError("'given_names' must contain names of clusters and topics")
     names: dict[str, dict[int, str]] = {}
-    for of in listed:
-        found = _strings(listed, of, dict)
-        if not all(key.isdecimal() and int(key) < numbers[of] for key in found):
-            raise ModelFileError(f"the names of {of} must have numbers below {numbers[of]}")
-        names[of] = {int(key): name for key, name in found.items()}
+    for kind in listed:
+        found = _strings(listed, kind, dict)
+        if not all(key.isdecimal() and int(key) < numbers[kind] for key in found):
+            raise ModelFileError(f"the names of {kind} must have numbers below {numbers[kind]}")
+        names[kind] = {int(key): name for key, name in found.items()}
     return names
 
 

@@ -177,9 +177,9 @@ def _set_counts(state: State, reader: Reader, observations: Observations) -> Non
         in_corpus = np.bincount(state.cluster_of_group, lengths, minlength=n_clusters)
         agree = np.array_equal(tokens, in_corpus)
     if frequency is not None:  # words, not vectors
-        of_topic = words.sum(axis=0, dtype=np.int64)
+        topic_sizes = words.sum(axis=0, dtype=np.int64)
         agree = agree and np.array_equal(words.sum(axis=1, dtype=np.int64), frequency)
-        agree = agree and np.array_equal(topics.sum(axis=0, dtype=np.int64), of_topic)
+        agree = agree and np.array_equal(topics.sum(axis=0, dtype=np.int64), topic_sizes)
     if not agree or tokens.sum() != observations.n_tokens:
         raise ValueError("the counts do not agree with the corpus")
     state.set_topics_in_cluster(topics)

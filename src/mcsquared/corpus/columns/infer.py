@@ -269,7 +269,9 @@ def _lists(rows: list[Any]) -> Batch:
         if not np.isnan(numbers).all():
             return Batch("floats", len(rows), True, numbers, lengths=lengths)
     # Most items are strings, and a function call for each would be slow.
-    labels: list[Any] = [item if type(item) is str else _item_label(item) for item in flat]
+    labels: list[Any] = [
+        item if type(item) is str else None if is_missing(item) else _label(item) for item in flat
+    ]
     entry_counts = None
     if any(counts is not None for _, counts in pairs):
         filled = (counts or [1] * len(entries) for entries, counts in pairs)
@@ -284,10 +286,6 @@ def _lists(rows: list[Any]) -> Batch:
     codes = encoder.codes(labels)
     distinct = encoder.labels().tolist()
     return Batch("bag", len(rows), bool(distinct), codes, distinct, lengths, entry_counts)
-
-
-def _item_label(item: Any) -> str | None:
-    return None if is_missing(item) else _label(item)
 
 
 def _entries(row: Any) -> tuple[list[Any], list[int] | None]:

@@ -62,10 +62,10 @@ def detect_encoding(content: bytes) -> str:
     sample = content[:_SAMPLE_LENGTH]
     if len(sample) < len(content):  # a character must not be cut
         sample = sample[: sample.rfind(b"\n") + 1] or sample
-    for encoding, is_common, least in _EAST_ASIAN:
+    for encoding, is_common, min_share in _EAST_ASIAN:
         text = _decoded(sample, encoding)
         letters = [letter for letter in text or "" if letter > "\x7f" and letter.isalpha()]
-        if letters and sum(map(is_common, letters)) >= least * len(letters):
+        if letters and sum(map(is_common, letters)) >= min_share * len(letters):
             return encoding
     return "latin-1" if _decoded(content, "cp1252") is None else "cp1252"
 

@@ -56,10 +56,10 @@ class ContextCounts(NamedTuple):
 class Background(NamedTuple):
     """Backgrounds of dense contexts: a value comes from its cluster, or from the background.
 
-    ``log_chances`` are log ρ and log (1 − ρ) of each context; 0 and −∞ without a background.
+    ``log_probabilities`` are log ρ and log (1 − ρ) of each context; 0 and −∞ without a background.
     """
 
-    log_chances: np.ndarray  # float64 (dense contexts, 2)
+    log_probabilities: np.ndarray  # float64 (dense contexts, 2)
     natural: np.ndarray  # float64 (statistics of dense contexts,): parameters of φ_0
 
 
@@ -180,7 +180,7 @@ def add_context_scores(j, contexts, statistics, scores):
         if not dense.observed[j, c]:
             continue
         first, last = fill_statistics(j, c, dense, statistics)
-        log_own, log_other = parameters.background.log_chances[c]
+        log_own, log_other = parameters.background.log_probabilities[c]
         if log_other > -math.inf:
             for s in range(first, last):
                 log_other += statistics[s] * parameters.background.natural[s]
@@ -217,7 +217,7 @@ def draw_foreground(
     for j in range(first_group, last_group):
         for c in range(dense.kind.size):
             foreground[j, c] = dense.observed[j, c]
-            log_own, log_other = background.log_chances[c]
+            log_own, log_other = background.log_probabilities[c]
             if not dense.observed[j, c] or log_other == -math.inf:
                 continue
             first, last = fill_statistics(j, c, dense, statistics)

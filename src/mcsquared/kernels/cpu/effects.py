@@ -57,24 +57,24 @@ class SourceRows(NamedTuple):
 
 
 @njit(cache=True, error_model="numpy")
-def fill_base(j, k, values, given, out):
+def fill_base(j, k, values, sources, out):
     """Write λ b_j of a group in cluster ``k`` to ``out`` (topic slots,)."""
-    scale = given.scales[values.pattern[j]]
-    w = given.weights[0] * scale
+    scale = sources.scales[values.pattern[j]]
+    w = sources.weights[0] * scale
     for m in range(out.size):
-        out[m] = w * given.base[k, m]
+        out[m] = w * sources.base[k, m]
     for e in range(values.start[j], values.start[j + 1]):
-        w = given.weights[values.effect[e]] * scale * values.share[e]
+        w = sources.weights[values.effect[e]] * scale * values.share[e]
         row = values.row[e]
         for m in range(out.size):
-            out[m] += w * given.rows[row, m]
+            out[m] += w * sources.rows[row, m]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def fill_bases(chosen, cluster_of_group, values, given, out):
+def fill_bases(chosen, cluster_of_group, values, sources, out):
     """Write λ b_j of the chosen groups to the rows of ``out`` (n_chosen, topic slots)."""
     for i in range(chosen.size):
-        fill_base(chosen[i], cluster_of_group[chosen[i]], values, given, out[i])
+        fill_base(chosen[i], cluster_of_group[chosen[i]], values, sources, out[i])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -145,51 +145,51 @@ def add_log_rising(n, weight, base, rest, lam, log_scores):
 
 
 @njit(cache=True, error_model="numpy")
-def fill_rest(j, topics, n_topics, values, given, parts, rest):
+def fill_rest(j, topics, n_topics, values, sources, parts, rest):
     """Write the part of λ b_j that does not depend on the cluster, for the group's topics.
 
     ``parts`` float32 (values, topics): what each value contributes; ``rest``: their sum.
     """
-    scale = given.scales[values.pattern[j]]
+    scale = sources.scales[values.pattern[j]]
     for t in range(n_topics):
         rest[t] = F(0.0)
     first = values.start[j]
     for e in range(first, values.start[j + 1]):
-        w = given.weights[values.effect[e]] * scale * values.share[e]
-        row, part = given.rows[values.row[e]], parts[e - first]
+        w = sources.weights[values.effect[e]] * scale * values.share[e]
+        row, part = sources.rows[values.row[e]], parts[e - first]
         for t in range(n_topics):
             part[t] = w * row[topics[t]]
             rest[t] += part[t]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def fill_rest_of_entries(lam, entries, values, given, weight, rest):
+def fill_rest_of_entries(lam, entries, values, sources, weight, rest):
     """Write λ w_j0 of every group, and λ Σ_s w_js τ_sm of its topics, to ``weight`` and ``rest``.
 
     Parameters
     ----------
     entries : Entries
         Topics of every group.
-    given : SourceRows
+    sources : SourceRows
         Rows without λ; those of clusters are not used.
     weight : float64 (n_groups,)
     rest : float64 (n_entries,)
     """
     for j in range(weight.size):
-        scale = lam * given.scales[values.pattern[j]]
-        weight[j] = given.weights[0] * scale
+        scale = lam * sources.scales[values.pattern[j]]
+        weight[j] = sources.weights[0] * scale
         for p in range(values.start[j], values.start[j + 1]):
-            w = given.weights[values.effect[p]] * scale * values.share[p]
+            w = sources.weights[values.effect[p]] * scale * values.share[p]
             for e in range(entries.start[j], entries.start[j + 1]):
-                rest[e] += w * given.rows[values.row[p], entries.column[e]]
+                rest[e] += w * sources.rows[values.row[p], entries.column[e]]
 
 
 @njit(cache=True, error_model="numpy")
-def divide_tables(cluster, parts, n_values, t, n, uniforms, used, of_value):
+def divide_tables(cluster, parts, n_values, t, n, uniforms, used, tables_of_value):
     """Assign ``n`` tables of a group's topic ``t`` to its sources, with a random number each.
 
     ``cluster`` is the cluster's part of λ b_jm, ``parts`` those of the values. Adds the tables of
-    each value to ``of_value`` (values,); returns the number of tables of the cluster.
+    each value to ``tables_of_value`` (values,); returns the number of tables of the cluster.
     """
     total, in_cluster = cluster, 0
     for e in range(n_values):
@@ -207,26 +207,26 @@ def divide_tables(cluster, parts, n_values, t, n, uniforms, used, of_value):
         if chosen < 0:
             in_cluster += 1
         else:
-            of_value[chosen] += 1
+            tables_of_value[chosen] += 1
     return in_cluster
 
 
 @njit(cache=True, error_model="numpy")
 def add_divided_tables(
-    j, z, listed, parts, rest, groups, key, uniforms, scratch, values, given, tables
+    j, z, listed, parts, rest, groups, key, uniforms, scratch, values, sources, tables
 ):
     """Draw the tables of a group and add them to those of its sources; return their number.
 
     ``listed`` are topics, their counts and their number, from `list_topics`.
     """
-    in_cluster, of_values, _ = tables
+    in_cluster, value_tables, _ = tables
     topics, counts, n_topics = listed
-    opened, of_value = scratch
-    w = given.weights[0] * given.scales[values.pattern[j]]
+    opened, tables_of_value = scratch
+    w = sources.weights[0] * sources.scales[values.pattern[j]]
     fill_group_uniforms(j, groups, key, GROUP_TABLES, uniforms)
     first = total = 0
     for t in range(n_topics):
-        a = w * given.base[z, topics[t]] + rest[t]
+        a = w * sources.base[z, topics[t]] + rest[t]
         opened[t] = count_tables(a, uniforms[first : first + counts[t]])
         first += counts[t]
         total += opened[t]
@@ -236,11 +236,13 @@ def add_divided_tables(
     n_values, first = values.start[j + 1] - begin, 0
     for t in range(n_topics):
         m, n = topics[t], opened[t]
-        of_value[:n_values] = 0
-        cluster = w * given.base[z, m]
-        in_cluster[z, m] += divide_tables(cluster, parts, n_values, t, n, uniforms, first, of_value)
+        tables_of_value[:n_values] = 0
+        cluster = w * sources.base[z, m]
+        in_cluster[z, m] += divide_tables(
+            cluster, parts, n_values, t, n, uniforms, first, tables_of_value
+        )
         for e in range(n_values):
-            of_values[values.row[begin + e], m] += of_value[e]
+            value_tables[values.row[begin + e], m] += tables_of_value[e]
         first += n
     return total
 
@@ -254,7 +256,7 @@ def resample_groups_with_effects(
     lam,
     base_by_topic,
     values,
-    given,
+    sources,
     draws_clusters,
     log_weights,
     contexts,
@@ -270,7 +272,7 @@ def resample_groups_with_effects(
     ----------
     base_by_topic : float32 (topic slots, cluster slots)
         λ τ_km, transposed.
-    given : SourceRows
+    sources : SourceRows
         float32.
     draws_clusters : bool
         Whether clusters are drawn; otherwise only tables.
@@ -297,10 +299,10 @@ def resample_groups_with_effects(
         total = 0.0
         for j in range(groups.chunk_start[chunk], groups.chunk_start[chunk + 1]):
             n_topics = list_topics(j, groups, topic_of_token, count, topics, counts)
-            fill_rest(j, topics, n_topics, values, given, parts, rest)
+            fill_rest(j, topics, n_topics, values, sources, parts, rest)
             z = np.int64(cluster_of_group[j])
             if draws_clusters:
-                w = given.weights[0] * given.scales[values.pattern[j]]
+                w = sources.weights[0] * sources.scales[values.pattern[j]]
                 log_scores[:] = F(0.0)
                 for t in range(n_topics):
                     base = base_by_topic[topics[t]]
@@ -314,7 +316,7 @@ def resample_groups_with_effects(
                 total += log_scores[z]
             listed = (topics, counts, n_topics)
             tables[2][values.pattern[j]] += add_divided_tables(
-                j, z, listed, parts, rest, groups, key, uniforms, scratch, values, given, tables
+                j, z, listed, parts, rest, groups, key, uniforms, scratch, values, sources, tables
             )
             for t in range(n_topics):
                 topics_in_cluster[z, topics[t]] += counts[t]

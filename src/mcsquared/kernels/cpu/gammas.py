@@ -29,7 +29,7 @@ CELLS_PER_BLOCK = BLOCK // 2  # cells whose first two random numbers are in one 
 ACCEPTANCE_MARGIN = F(1e-6)  # exceeds the rounding error of the fast test
 MIN_VARIATE = F(1e-20)  # smaller variates become 0: their products would be subnormal, hence slow
 ROWS_PER_PASS = 8  # few enough that their scratch arrays stay in the first-level cache
-NEGLIGIBLE = -60.0  # a smaller logarithm is certain to be accepted, and does not change a sum
+NEGLIGIBLE_LOG = -60.0  # a smaller logarithm is certain to be accepted, and does not change a sum
 MIN_SHAPE = 1e-290  # with smaller shapes a whole row of log-variates could be −∞
 # More than 70% of the candidates are accepted, so that only shapes that are not finite reach this.
 MAX_ATTEMPTS = 1000
@@ -242,7 +242,7 @@ def log_gamma_draw(shape, seed, chain, sweep, step, index):
         u = uniform(seed, chain, sweep, step, index, 3 * attempt)
         if shape < 1.0:
             value = math.log((1.0 + shape / math.e) * u) / shape
-            if value < NEGLIGIBLE:
+            if value < NEGLIGIBLE_LOG:
                 return value
         v = uniform(seed, chain, sweep, step, index, 3 * attempt + 1)
         if shape < 1.0:
@@ -340,7 +340,7 @@ def draw_log_shares(first, last, prior, counts, key, step, out):
             largest = max(largest, value)
         total = 0.0
         for m in range(n_slots):
-            if out[k, m] - largest > NEGLIGIBLE:
+            if out[k, m] - largest > NEGLIGIBLE_LOG:
                 total += math.exp(out[k, m] - largest)
         shift = largest + math.log(total)
         for m in range(n_slots):

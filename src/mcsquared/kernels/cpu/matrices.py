@@ -12,7 +12,9 @@ import numpy as np
 from mcsquared.kernels.caching import njit
 
 PANEL = 16  # columns of a factor that are multiplied at a time
-NEGLIGIBLE = 50.0  # even thousands of terms below e⁻⁵⁰ do not change the last digit of a sum
+NEGLIGIBLE_LOG_RATIO = (
+    50.0  # even thousands of terms below e⁻⁵⁰ do not change the last digit of a sum
+)
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
@@ -202,7 +204,7 @@ def posterior_scales(statistics, mean, strength, scale, scales):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def log_likelihoods_of_vectors(first, last, values, whitened, start, least, out):
+def log_likelihoods_of_vectors(first, last, values, whitened, start, log_bounds, out):
     """Write the log-likelihoods of vectors in every topic, −∞ where they cannot matter.
 
     With the precision L Lᵀ, −½ |Lᵀ (x − μ)|² is summed from the last column of L on, and the sum
@@ -215,8 +217,8 @@ def log_likelihoods_of_vectors(first, last, values, whitened, start, least, out)
         ½ ln|P| (n_topics,), −∞ for unused topics, means (n_topics, d) and L (n_topics, d, d).
     start : int64 (n_vectors,)
         The topic whose likelihood is computed first, preferably a large one.
-    least : float64 (n_vectors, n_topics) or (0, n_topics)
-        Lower bounds of log-weights of topics before the likelihood, less a bound of all of them.
+    log_bounds : float64 (n_vectors, n_topics) or (0, n_topics)
+        Lower bounds of the log-prior of each topic, minus an upper bound for all topics.
         Without rows, all likelihoods are computed completely.
     out : float64 (n_vectors, n_topics)
     """
@@ -229,10 +231,10 @@ def log_likelihoods_of_vectors(first, last, values, whitened, start, least, out)
             m = start[i] if number < 0 else number
             if number == start[i]:
                 continue
-            given = (constant[m], mean[m], factors[m])
-            out[i, m] = log_likelihood_of_vector(values[i], given, cutoff, rest, sums)
-            if least.shape[0] > 0:
-                cutoff = max(cutoff, out[i, m] + least[i, m] - NEGLIGIBLE)
+            arguments = (constant[m], mean[m], factors[m])
+            out[i, m] = log_likelihood_of_vector(values[i], arguments, cutoff, rest, sums)
+            if log_bounds.shape[0] > 0:
+                cutoff = max(cutoff, out[i, m] + log_bounds[i, m] - NEGLIGIBLE_LOG_RATIO)
 
 
 def complete_log_likelihoods(values, whitened):

@@ -18,8 +18,8 @@ from mcsquared.kernels.cpu.varying_groups import group_scratch, score_group
 from mcsquared.kernels.cpu.vector_tokens import log_mixture
 
 FIXED_POINT = 2.0**24  # scale of messages that are summed as integers
-LOWEST = -(2.0**22)  # smaller messages count as this: sums must not overflow
-SMALLEST_SUM = 1e-200  # smaller sums are computed in logs
+MIN_MESSAGE = -(2.0**22)  # smaller messages count as this: sums must not overflow
+MIN_SUM = 1e-200  # smaller sums are computed in logs
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -29,10 +29,10 @@ def score_varying_groups(first, last, groups, topic_of_token, base, tabulated, c
     ``scores`` is float64 (last − first, cluster slots); the other arguments are those of
     `mcsquared.kernels.cpu.varying_groups.resample_groups`.
     """
-    given = (groups, topic_of_token, base, tabulated, contexts, group_scratch(base, contexts))
+    arguments = (groups, topic_of_token, base, tabulated, contexts, group_scratch(base, contexts))
     for j in range(first, last):
         scores[j - first] = 0.0
-        score_group(j, *given, scores[j - first])
+        score_group(j, *arguments, scores[j - first])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -97,8 +97,8 @@ def add_messages(first, scores, log_rows, rows, parent_of_group, messages):
                 for t in range(n_types):
                     sums[t] += likelihood * rows[k, t]
         for t in range(n_types):
-            if sums[t] > SMALLEST_SUM:
+            if sums[t] > MIN_SUM:
                 value = math.log(sums[t])
             else:
                 value = log_mixture(row, log_rows[t])
-            messages[parent, t] += round(max(value, LOWEST) * FIXED_POINT)
+            messages[parent, t] += round(max(value, MIN_MESSAGE) * FIXED_POINT)

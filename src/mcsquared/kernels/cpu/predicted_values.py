@@ -79,13 +79,13 @@ def score_row(state, lam, weight, by_topic, other_weight, other_row, rest, score
 
 
 @njit(cache=True, error_model="numpy")
-def score_values(state, lam, j, k, rows, weights, log_values, of_values, in_value):
+def score_values(state, lam, j, k, rows, weights, log_values, value_scores, in_value):
     """Write log p(x_j = s, topics of the tokens | z_j = k) of all values to ``in_value``."""
     cluster = (weights.cluster[j], rows.clusters[k])
     by_topic, rest = rows.values_by_topic, weights.rest[j]
-    score_row(state, lam, weights.value[j], by_topic, *cluster, rest, of_values)
+    score_row(state, lam, weights.value[j], by_topic, *cluster, rest, value_scores)
     for s in range(in_value.size):
-        in_value[s] = log_values[k, s] + of_values[s]
+        in_value[s] = log_values[k, s] + value_scores[s]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -116,7 +116,7 @@ def predict_values(
     uniforms = np.empty((longest + BLOCK - 1) // BLOCK * BLOCK, np.float32)
     no_counts, in_cluster = np.empty(0), np.empty(n_clusters)
     in_value, scratch = np.empty(n_values), np.empty(max(n_clusters, n_values))
-    of_clusters, of_values = np.empty(n_clusters, np.float32), np.empty(n_values, np.float32)
+    cluster_scores, value_scores = np.empty(n_clusters, np.float32), np.empty(n_values, np.float32)
     for j in range(group_start.size - 1):
         tokens_of_group = row_of_token[group_start[j] : group_start[j + 1]]
         group_key, rest = key_of_group[j], weights.rest[j]
@@ -127,7 +127,7 @@ def predict_values(
         set_base(state, j, rows.clusters[k], rows.means[k], weights, bases)
         key = (seed, group_key, 0)
         fill_sequentially(state, 0, bases, tokens, tokens_of_group, True, uniforms, key)
-        score_values(state, lam, j, k, rows, weights, log_values, of_values, in_value)
+        score_values(state, lam, j, k, rows, weights, log_values, value_scores, in_value)
         u = uniform(seed, group_key, 0, START_VALUE, 0, 0)
         x = draw_cluster(in_value, scratch[:n_values], u)
         set_base(state, j, rows.clusters[k], rows.values[x], weights, bases)
@@ -155,12 +155,14 @@ def predict_values(
             resample_topics(state, 0, bases, tokens, tokens_of_group, uniforms, key, no_counts)
             value = (weights.value[j], rows.values[x])
             w = weights.cluster[j]
-            score_row(state, lam, w, rows.clusters_by_topic, *value, rest, of_clusters)
+            score_row(state, lam, w, rows.clusters_by_topic, *value, rest, cluster_scores)
             for other in range(n_clusters):
-                in_cluster[other] = log_prior[j, other] + log_values[other, x] + of_clusters[other]
+                in_cluster[other] = (
+                    log_prior[j, other] + log_values[other, x] + cluster_scores[other]
+                )
             u = uniform(seed, group_key, iteration, CLUSTER, 0, 0)
             k = draw_cluster(in_cluster, scratch[:n_clusters], u)
-            score_values(state, lam, j, k, rows, weights, log_values, of_values, in_value)
+            score_values(state, lam, j, k, rows, weights, log_values, value_scores, in_value)
             if iteration > n_burn_in:
                 add_probabilities(in_value, log_value[j])
             x = draw_cluster(

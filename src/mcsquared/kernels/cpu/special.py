@@ -107,8 +107,8 @@ def crt(n, a, seed, chain, sweep, step, index):
     first = 1
     while first < n:
         last = min(n, 2 * first)
-        chance = a / (a + first)
-        log_miss = -math.log1p(a / first)  # log(1 − chance)
+        probability = a / (a + first)
+        log_miss = -math.log1p(a / first)  # log(1 − probability)
         if not log_miss < 0.0:  # underflow, or a is NaN: no later customer opens a table
             return tables
         i = first
@@ -120,7 +120,7 @@ def crt(n, a, seed, chain, sweep, step, index):
             i += int(gap)
             keep = uniform(seed, chain, sweep, step, index, attempt)
             attempt += 1
-            if keep * chance < a / (a + i):
+            if keep * probability < a / (a + i):
                 tables += 1
             i += 1
             if i >= last:

@@ -103,7 +103,7 @@ def search(cumulative, threshold):
 
 
 @njit(cache=True, error_model="numpy")
-def impute_topics(words, first, cluster, topics, given, model, key, step, attempt, scratch):
+def impute_topics(words, first, cluster, topics, keep_topics, model, key, step, attempt, scratch):
     """Add the tokens of a group one after the other; return log W.
 
     Parameters
@@ -112,7 +112,7 @@ def impute_topics(words, first, cluster, topics, given, model, key, step, attemp
     first : int
         Number of the group's first token in the corpus, for random numbers.
     topics : int32 (n,)
-        Topics of the tokens: kept if ``given``, drawn otherwise.
+        Topics of the tokens: kept if ``keep_topics``, drawn otherwise.
     scratch : (float64 (n_topics + 4,), float64 (n_topics,))
         The weights of `start_group` and the running sums of `weigh_topics`.
     """
@@ -122,7 +122,7 @@ def impute_topics(words, first, cluster, topics, given, model, key, step, attemp
     for i in range(words.size):
         total = weigh_topics(words[i], cluster, model, weights, cumulative)
         log_weight += math.log(total)
-        if not given:
+        if not keep_topics:
             threshold = uniform_of(key, step, first + i, attempt) * total
             topics[i] = search(cumulative, threshold)
         count_token(words[i], topics[i], cluster, 1, model, weights)

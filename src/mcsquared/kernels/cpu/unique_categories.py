@@ -18,10 +18,10 @@ def propose_clusters(
 ):
     """Draw a cluster for the chosen groups ``first:last``, as `resample_groups` draws z_j."""
     scratch, scores = group_scratch(base, contexts), np.empty(len(base))
-    given = (groups, topic_of_token, base, tabulated, contexts, scratch)
+    arguments = (groups, topic_of_token, base, tabulated, contexts, scratch)
     for i in range(first, last):
         scores[:] = log_weights
-        score_group(chosen[i], *given, scores)
+        score_group(chosen[i], *arguments, scores)
         u = uniform_of(key, UNIQUE_PROPOSALS, groups.first_group + chosen[i], 0)
         out[i] = pick(scores, scores.size, u)
 

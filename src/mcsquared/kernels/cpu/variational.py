@@ -39,13 +39,13 @@ KEPT_SIZE = 1 << 18  # floats of tiles that are kept from pass to pass: 1 MB
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
-def weigh_others(tile_rows, tile, given, others):
+def weigh_others(tile_rows, tile, weights, others):
     """Write Y_w of the entries of a block; 0 if an entry is improbable in all topics."""
-    width = UNSIGNED(given.size)
+    width = UNSIGNED(weights.size)
     for i in range(tile_rows.size):
         begin, total, square = UNSIGNED(tile_rows[i]) * width, ZERO, ZERO
         for a in range(width):
-            product = given[a] * tile[begin + a]
+            product = weights[a] * tile[begin + a]
             total += product
             square += product * tile[begin + a]
         others[i] = ZERO
@@ -54,15 +54,15 @@ def weigh_others(tile_rows, tile, given, others):
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
-def add_ratios(tile_rows, occurrences, tile, others, given, ratios):
+def add_ratios(tile_rows, occurrences, tile, others, weights, ratios):
     """Add Σ_w n_w ψ_m(w) / (Y_w + ψ_m(w)) over the entries of a block to ``ratios``."""
-    width, i = UNSIGNED(given.size), 0
+    width, i = UNSIGNED(weights.size), 0
     while i < tile_rows.size:
         begin, other, n = UNSIGNED(tile_rows[i]) * width, others[i], occurrences[i]
         if other == ZERO:
             best = tile[begin : begin + width].argmax()
-            given[best] = max(given[best], MIN_SUM)
-            ratios[best] += n / given[best]
+            weights[best] = max(weights[best], MIN_SUM)
+            ratios[best] += n / weights[best]
         elif (
             i + 1 < tile_rows.size and others[i + 1] > ZERO
         ):  # two at a time take less memory traffic
@@ -78,27 +78,27 @@ def add_ratios(tile_rows, occurrences, tile, others, given, ratios):
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
-def replace_part(given, ratios, relaxation, part, counts):
-    """Replace a block's part of the counts, and go further by ``relaxation``."""
-    for a in range(UNSIGNED(given.size)):
-        new = given[a] * ratios[a]
+def replace_part(weights, ratios, relaxation, part, counts):
+    """Replace a block's part of the counts, extrapolated by ``relaxation``."""
+    for a in range(UNSIGNED(weights.size)):
+        new = weights[a] * ratios[a]
         new = max(new + relaxation * (new - part[a]), ZERO)
         counts[a] += new - part[a]
         part[a] = new
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
-def go_further(base, ratios, given):
+def extrapolate(base, ratios, weights):
     """Replace the weights θ of a group by θ' (θ' / θ)^2, with the sum of θ'."""
     total, further = ZERO, ZERO
-    for a in range(given.size):
-        new = base[a] + given[a] * ratios[a]
-        growth = new / max(given[a], MIN_SUM)
+    for a in range(weights.size):
+        new = base[a] + weights[a] * ratios[a]
+        growth = new / max(weights[a], MIN_SUM)
         total += new
-        given[a] = new * min(growth * growth, MAX_GROWTH)
-        further += given[a]
+        weights[a] = new * min(growth * growth, MAX_GROWTH)
+        further += weights[a]
     if further > ZERO:
-        given *= total / further
+        weights *= total / further
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -108,7 +108,7 @@ def fold_in_batch(blocks, numbers, table, weights, n_passes):
     counts = np.zeros_like(base)
     parts = np.zeros((blocks.bounds.size - 1, base.shape[1]), np.float32)
     width, longest = scale.size, np.diff(blocks.bounds).max()
-    given, ratios = np.empty(width, np.float32), np.empty(width, np.float32)
+    current, ratios = np.empty(width, np.float32), np.empty(width, np.float32)
     others = np.empty(longest, np.float32)
     is_kept = blocks.row.size * width <= KEPT_SIZE
     n_rows = blocks.row.size if is_kept else np.diff(blocks.first).max()
@@ -125,11 +125,11 @@ def fold_in_batch(blocks, numbers, table, weights, n_passes):
                 if entries.start == entries.stop or number >= n_passes[j]:
                     continue
                 for a in range(width):
-                    given[a], ratios[a] = base[j, a] + counts[j, a], ZERO
+                    current[a], ratios[a] = base[j, a] + counts[j, a], ZERO
                 tile_rows = blocks.tile_row[entries]
-                weigh_others(tile_rows, tile, given, others)
-                add_ratios(tile_rows, numbers[entries], tile, others, given, ratios)
-                replace_part(given, ratios, relaxation, parts[cell], counts[j])
+                weigh_others(tile_rows, tile, current, others)
+                add_ratios(tile_rows, numbers[entries], tile, others, current, ratios)
+                replace_part(current, ratios, relaxation, parts[cell], counts[j])
     return counts
 
 
@@ -183,8 +183,8 @@ def follow_topics(start, rows, occurrences, table, weights, initial, counts):
         bounds, n_groups = start[first : batch.stop + 1], batch.stop - first
         blocks = sort_entries(bounds, rows, N_BLOCKS, True, tile_row_of)
         numbers, base = occurrences[blocks.entry], padded(weights[batch])
-        given = base + padded(initial[batch])
-        ratios = np.zeros_like(given)
+        current = base + padded(initial[batch])
+        ratios = np.zeros_like(current)
         others = np.empty(np.diff(blocks.bounds).max(), np.float32)
         tile = np.empty(np.diff(blocks.first).max() * scale.size, np.float32)
         for b in range(N_BLOCKS):
@@ -193,9 +193,9 @@ def follow_topics(start, rows, occurrences, table, weights, initial, counts):
                 cell = b * n_groups + j
                 entries = slice(blocks.bounds[cell], blocks.bounds[cell + 1])
                 tile_rows = blocks.tile_row[entries]
-                weigh_others(tile_rows, tile, given[j], others)
-                add_ratios(tile_rows, numbers[entries], tile, others, given[j], ratios[j])
+                weigh_others(tile_rows, tile, current[j], others)
+                add_ratios(tile_rows, numbers[entries], tile, others, current[j], ratios[j])
         for j in range(n_groups):
-            go_further(base[j], ratios[j], given[j])
+            extrapolate(base[j], ratios[j], current[j])
             for m in range(n_topics):
-                counts[first + j, m] = max(given[j, m] - weights[first + j, m], ZERO)
+                counts[first + j, m] = max(current[j, m] - weights[first + j, m], ZERO)

@@ -130,16 +130,10 @@ def count_contexts(
 ):
     """Count the groups of every cluster and sum their contexts.
 
-    Parameters
-    ----------
-    statistics : float64 (n_groups, n_statistics)
-    scales : float64 (n_statistics,)
-        Each statistic is multiplied by its scale and rounded before it is added.
-    bag_start, category, count
-        See `mcsquared.kernels.cuda.clusters.add_context_scores`.
-    groups_in_cluster : int32 (cluster slots,)
-        Updated by addition, as are ``sums`` int64 (cluster slots × n_statistics,), ``categories``
-        int32 (categories × cluster slots,) and ``totals`` int64 (cluster slots × bags,).
+    Each of the ``statistics``, float64 (n_groups, n_statistics), is multiplied by its scale and
+    rounded. The sums are added to ``groups_in_cluster``, int32 (cluster slots,), ``sums``, int64
+    (cluster slots × n_statistics,), ``categories``, int32 (categories × cluster slots,), and
+    ``totals``, int64 (cluster slots × bags,).
     """
     j = int64(cuda.grid(1))
     if j >= n_groups:
@@ -221,23 +215,19 @@ def draw_table_counts(n_cells, customers, concentration, seed, chain, sweep, tab
 
 
 @one_thread_each()
-def weigh_topics(n_cells, n_slots, log_shares, factor, smallest, sums, shares, by_topic):
-    """Write factor × τ_km (0 below ``smallest``) to ``shares``, and transposed to ``by_topic``.
+def weigh_topics(n_cells, n_slots, log_shares, factor, minimum, sums, shares, by_topic):
+    """Write factor × τ_km (0 below ``minimum``) to ``shares``, and transposed to ``by_topic``.
 
-    Parameters
-    ----------
-    log_shares : float64 (cluster slots × topic slots,)
-    sums : float64 (topic slots,) or (0,)
-        If given, the values of topic m are divided by ``sums[m]``, in float32.
-    shares : float32 or float64 (cluster slots × topic slots,)
-    by_topic : like shares (topic slots × cluster slots,) or (0,)
+    ``log_shares``, float64, and ``shares``, float32 or float64, are (cluster slots × topic slots,).
+    The values of topic m are divided by ``sums[m]``, in float32, unless ``sums`` is empty, and
+    ``by_topic`` may be empty as well.
     """
     cell = int64(cuda.grid(1))
     if cell < n_cells:
         k, m = cell // n_slots, cell % n_slots
         share = factor * math.exp(log_shares[cell])
         value = 0.0
-        if share >= smallest:
+        if share >= minimum:
             value = share
         if sums.size > 0:
             value = float32(value) / float32(sums[m])

@@ -62,14 +62,8 @@ def add_context_scores(j, n_cluster_slots, contexts, scores):
 def draw_cluster(scores, sums, index, seed, chain, sweep):
     """Return a cluster with probability ∝ exp(score), or −1 if rounding leaves none.
 
-    Parameters
-    ----------
-    scores : float64 (per_thread,)
-        Scores of this thread's clusters, −∞ beyond the last cluster.
-    sums : float32 (per_thread,)
-        Scratch.
-    index : int
-        Index of the group in the whole corpus.
+    ``scores``, float64 (per_thread,), are those of this thread's clusters, −∞ beyond the last one;
+    ``sums``, float32, is scratch. ``index`` is that of the group in the whole corpus.
     """
     thread = thread_of_warp()
     highest = -math.inf

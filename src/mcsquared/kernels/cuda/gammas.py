@@ -43,12 +43,7 @@ def try_large(u, turns, accept, shape):
 def draw_gamma_rows(n_cells, first, counts, shape, step, seed, chain, sweep, in_logs, out):
     """Draw out[c] ~ Gamma(shape + counts[c]), or the logarithm of it, for some cells.
 
-    Parameters
-    ----------
-    first : int
-        The first of the ``n_cells`` cells, a multiple of 32.
-    counts : int32 (cells,)
-    out : float32 (cells,)
+    ``first``, a multiple of 32, is the first of these cells. ``counts`` are int32, ``out`` float32.
     """
     i = int64(cuda.grid(1))
     if i >= n_cells:

@@ -9,11 +9,11 @@ from functools import cache
 
 from numba import cuda, float32, float64, int32, int64
 
-from mcsquared.kernels.cpu.messages import FIXED_POINT, LOWEST, SMALLEST_SUM
+from mcsquared.kernels.cpu.messages import FIXED_POINT, MIN_MESSAGE, MIN_SUM
 from mcsquared.kernels.cuda.clusters import add_context_scores
 from mcsquared.kernels.cuda.launch import N_WARPS, one_warp_each
 from mcsquared.kernels.cuda.mixtures import add_word_scores
-from mcsquared.kernels.cuda.varying_groups import AT_ONCE, score_topics
+from mcsquared.kernels.cuda.varying_groups import TOPICS_PER_READ, score_topics
 from mcsquared.kernels.cuda.warp import (
     count_topics,
     running_sum,
@@ -26,16 +26,10 @@ from mcsquared.kernels.cuda.warp import (
 
 @cuda.jit(device=True)
 def add_message(score, n_cluster_slots, parent, rows, log_rows, messages):
-    """Add ln Σ_k Π_tk exp(score_k), for every type t, to the messages of a unit.
+    """Add ln Σ_k Π_tk exp(score_k), for every type t, to the messages of a unit, in fixed point.
 
-    Parameters
-    ----------
-    score : float64 (per_thread,)
-        Scores of this thread's clusters, −∞ beyond the last cluster; overwritten.
-    rows, log_rows : float64 (type slots, cluster slots)
-        Π and log Π.
-    messages : int64 (n_units, type slots)
-        In fixed point.
+    ``score``, float64 (per_thread,), has the scores of this thread's clusters, −∞ beyond the last
+    one. ``rows`` and ``log_rows`` are Π and log Π, float64 (type slots, cluster slots).
     """
     thread, highest = thread_of_warp(), -math.inf
     for q in range(score.size):
@@ -51,7 +45,7 @@ def add_message(score, n_cluster_slots, parent, rows, log_rows, messages):
                 total += math.exp(score[q] - highest) * rows[t, k]
         total = shuffle(running_sum(total, thread), 31)
         value = -math.inf
-        if total > SMALLEST_SUM:
+        if total > MIN_SUM:
             value = math.log(total)
         else:
             top = -math.inf
@@ -68,7 +62,7 @@ def add_message(score, n_cluster_slots, parent, rows, log_rows, messages):
                         total += math.exp(score[q] - highest + log_rows[t, k] - top)
                 value = top + math.log(shuffle(running_sum(total, thread), 31))
         if thread == 0:
-            rounded = int64(math.floor(max(value, LOWEST) * FIXED_POINT + 0.5))
+            rounded = int64(math.floor(max(value, MIN_MESSAGE) * FIXED_POINT + 0.5))
             cuda.atomic.add(messages, (parent, t), rounded)
 
 
@@ -190,9 +184,9 @@ def add_messages_of_topics(n_slots, per_thread):
         count = cuda.shared.array((N_WARPS, n_slots), int32)
         part = cuda.local.array(per_thread, float32)
         score = cuda.local.array(per_thread, float64)
-        topic = cuda.local.array(AT_ONCE, int32)
-        n_of_topic = cuda.local.array(AT_ONCE, int32)
-        value = cuda.local.array(AT_ONCE, float32)
+        topic = cuda.local.array(TOPICS_PER_READ, int32)
+        n_of_topic = cuda.local.array(TOPICS_PER_READ, int32)
+        value = cuda.local.array(TOPICS_PER_READ, float32)
         thread, j = thread_of_warp(), warp_of_grid()
         if j >= n_groups or parent_of_group[j] < 0:
             return

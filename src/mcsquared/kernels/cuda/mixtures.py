@@ -87,12 +87,7 @@ def tabulate_log_mixtures(n_words, slots, weights, shares, log_mixtures):
 def add_word_scores(first, last, word_and_count, n_cluster_slots, log_mixtures, part, score):
     """Add Σ_w n_w log_mixtures[w, k] over the entries ``first:last`` of a group to ``score``.
 
-    Parameters
-    ----------
-    word_and_count : (entry_word, entry_count)
-    part : float32 (per_thread,)
-        Scratch.
-    score : float64 (per_thread,)
+    ``score`` is float64 (per_thread,), and ``part``, float32, is scratch of the same size.
     """
     entry_word, entry_count = word_and_count
     thread, per_thread = thread_of_warp(), score.size

@@ -24,7 +24,7 @@ from mcsquared.kernels.rng import BLOCK, Step
 
 GROUP_TABLES = int(Step.GROUP_TABLES)
 MIN_BASE = 1e-30  # replaces a base of 0, which has underflowed
-AT_ONCE = 4  # topics whose rows are read together, to hide the latency of memory
+TOPICS_PER_READ = 4  # topics whose rows are read together, to hide the latency of memory
 
 
 @one_thread_each()
@@ -45,13 +45,8 @@ def tabulate_log_rising_factorials(n_cells, n_cluster_slots, n_tabulated, base, 
 def score_topics(n_slots, n_cluster_slots, count, weights, scratch, part):
     """Write Σ_m ln Γ(a + n_m) − ln Γ(a) with a = base[k, m] to ``part``, for every cluster k.
 
-    Parameters
-    ----------
-    count : int32 (N_WARPS, topic slots)
-        n_m of the group of each warp, shared.
-    weights : (base, tabulated, n_tabulated)
-    scratch : (int32, int32, float32), each (AT_ONCE,)
-    part : float32 (per_thread,)
+    The shared ``count``, int32 (N_WARPS, topic slots), has the n_m of the group of each warp;
+    ``part`` is float32 (per_thread,), and ``scratch`` three arrays of `TOPICS_PER_READ` elements.
     """
     base, tabulated, n_tabulated = weights
     topic, n_of_topic, value = scratch
@@ -65,7 +60,7 @@ def score_topics(n_slots, n_cluster_slots, count, weights, scratch, part):
             count_of_thread = count[warp, m]
         occupied = uint32(ballot(count_of_thread > 0))
         while occupied != 0:
-            for r in range(AT_ONCE):
+            for r in range(TOPICS_PER_READ):
                 # After the last topic, a row is read but not added.
                 source = max(int32(ffs(occupied)), int32(0))
                 topic[r] = begin + source
@@ -77,11 +72,11 @@ def score_topics(n_slots, n_cluster_slots, count, weights, scratch, part):
             for q in range(per_thread):
                 k = q * 32 + thread
                 if k < n_cluster_slots:
-                    for r in range(AT_ONCE):
+                    for r in range(TOPICS_PER_READ):
                         n = min(n_of_topic[r], int32(n_tabulated))
                         row = int64(topic[r]) * (n_tabulated + 1) + n
                         value[r] = tabulated[row * n_cluster_slots + k]
-                    for r in range(AT_ONCE):
+                    for r in range(TOPICS_PER_READ):
                         part[q] += value[r]  # 0 if the topic has no tokens
                         n = n_of_topic[r]
                         if n > n_tabulated:
@@ -164,9 +159,9 @@ def resample_groups(n_slots, per_thread):
         part = cuda.local.array(per_thread, float32)
         score = cuda.local.array(per_thread, float64)
         sums = cuda.local.array(per_thread, float32)
-        topic = cuda.local.array(AT_ONCE, int32)
-        n_of_topic = cuda.local.array(AT_ONCE, int32)
-        value = cuda.local.array(AT_ONCE, float32)
+        topic = cuda.local.array(TOPICS_PER_READ, int32)
+        n_of_topic = cuda.local.array(TOPICS_PER_READ, int32)
+        value = cuda.local.array(TOPICS_PER_READ, float32)
         thread, warp, j = thread_of_warp(), warp_of_block(), warp_of_grid()
         if j >= n_groups:
             return

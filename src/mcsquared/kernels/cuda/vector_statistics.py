@@ -112,18 +112,10 @@ def _log_likelihood_rows(first, last, n_slots, width, values, factors, natural, 
 
 
 def log_likelihood_rows(first, last, n_slots, width, values, factors, natural, out):
-    """Write T(x_i) · natural_m for the tokens ``first:last``.
+    """Write T(x_i) · natural_m for the tokens ``first:last`` to ``out``, token by token.
 
-    Parameters
-    ----------
-    width : int
-        Number of coordinates of a token.
-    values : float64 (n_tokens × width,)
-        Relative to the family's origin.
-    factors : int32 (2, folded statistics)
-        From `factors_of`.
-    natural : float64 (folded statistics × topic slots,)
-    out : float64 (at least (last − first) × topic slots,)
+    All arrays are float64: ``values`` (n_tokens × width,), relative to the family's origin,
+    ``natural`` (folded statistics × topic slots,) and ``out``. ``factors`` are from `factors_of`.
     """
     grid = (-(-(last - first) // TILE), -(-n_slots // TILE))
     if grid[0] > 0:
@@ -219,15 +211,9 @@ def _write_sorted(n_slots):
 def sort_by_topic(n_slots, token_start, topic_of_token, starts, token_in_order):
     """Sort the tokens of each chunk by topic, with a stable sort.
 
-    Parameters
-    ----------
-    token_start : int64 (n_chunks + 1,)
-        Bounds of the chunks.
-    topic_of_token : uint16 (n_tokens,)
-    starts : int32 (n_chunks × topic slots × N_SEGMENTS,)
-        Output: positions at which each topic's tokens begin, by segment of the chunk.
-    token_in_order : int32 (n_tokens,)
-        Output: the sorted tokens.
+    ``token_start``, int64 (n_chunks + 1,), are the bounds of the chunks. The sorted tokens are
+    written to ``token_in_order``, int32 (n_tokens,), and the positions at which those of each topic
+    begin, by segment of the chunk, to ``starts``, int32 (n_chunks × topic slots × N_SEGMENTS,).
     """
     n_chunks = token_start.size - 1
     _count_topics(n_slots)(n_chunks, token_start, topic_of_token, starts)
@@ -241,15 +227,8 @@ def add_statistics(
 ):
     """Sum the statistics of the tokens of each topic, for each chunk separately.
 
-    Parameters
-    ----------
-    values : float64 (n_tokens × width,)
-    factors : int32 (2, folded statistics)
-        From `factors_of`.
-    starts, token_in_order
-        From `sort_by_topic`.
-    sums : float64 (n_chunks × topic slots × folded statistics,)
-        Statistics are added to it.
+    They are added to ``sums``, float64 (n_chunks × topic slots × folded statistics,). ``starts``
+    and ``token_in_order`` are from `sort_by_topic`, ``factors`` from `factors_of`.
     """
     cell = int64(cuda.grid(1))
     if cell >= n_cells:

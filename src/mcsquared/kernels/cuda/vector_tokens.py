@@ -43,15 +43,9 @@ def exponential(log_value, highest):
 def pick_topic(row, prior, log_shares, share_offset, n_of_thread, log_lam, sums, u):
     """Return a topic with probability ∝ prior exp(row), or −1 if rounding leaves none.
 
-    Parameters
-    ----------
-    row, prior : float64 (per_thread,)
-        The first ``n_of_thread`` are this thread's topics, the others are −∞ and 0. Overwritten.
-    log_shares : float64 (cluster slots × topic slots,)
-        Read from ``share_offset`` on; ``log_lam + log_shares`` replaces the log of a prior that has
-        underflowed.
-    sums : float64 (per_thread,)
-        Scratch.
+    ``row`` and ``prior``, float64 (per_thread,), are overwritten, as is ``sums``. Beyond the
+    ``n_of_thread`` topics of this thread they are −∞ and 0. From ``share_offset`` on, ``log_lam +
+    log_shares`` replaces the log of a prior that has underflowed.
     """
     thread, per_thread = thread_of_warp(), sums.size
     highest = -math.inf

@@ -18,9 +18,9 @@ from mcsquared.samplers.types import ContextDraw, Key
 
 def no_background(observations: Observations) -> Background:
     """Return the parameters of contexts without a background."""
-    log_chances = np.zeros((len(observations.dense_families), 2))
-    log_chances[:, 1] = -np.inf
-    return Background(log_chances, np.zeros(int(observations.dense.stat_start[-1])))
+    log_probabilities = np.zeros((len(observations.dense_families), 2))
+    log_probabilities[:, 1] = -np.inf
+    return Background(log_probabilities, np.zeros(int(observations.dense.stat_start[-1])))
 
 
 def with_outliers(

@@ -54,8 +54,8 @@ def source_rows(lam: float, log_shares: Floats, effects: EffectDraw) -> kernels.
 def float64_rows(globals_: Globals) -> kernels.SourceRows:
     """Return τ of clusters and values, without λ, and the weights of effects, as float64."""
     assert globals_.effects is not None
-    given = rows_of_values(globals_.effects)
-    return given._replace(base=np.exp(globals_.weights.log_shares))
+    sources = rows_of_values(globals_.effects)
+    return sources._replace(base=np.exp(globals_.weights.log_shares))
 
 
 def rows_of_values(effects: EffectDraw) -> kernels.SourceRows:
@@ -68,13 +68,13 @@ def rows_of_values(effects: EffectDraw) -> kernels.SourceRows:
 def draw_word_topics(task: GroupTask, max_slots: int) -> None:
     """Draw the topics of all words; the fast kernel takes at most ``max_slots`` topic slots."""
     observations, labels, globals_, threads = task
-    layout, values, given = observations.layout, effect_values_of(task), float32_rows(globals_)
-    n_slots, psi = given.base.shape[1], globals_.content.reshape(-1)
+    layout, values, sources = observations.layout, effect_values_of(task), float32_rows(globals_)
+    n_slots, psi = sources.base.shape[1], globals_.content.reshape(-1)
     blocks, rows = (0,) * (n_slots // N_LANES), np.zeros(observations.n_groups, np.int32)
     tokens = (observations.groups, observations.word)
 
     def sweep(chosen: Int64s, base: Float32s) -> None:
-        kernels.fill_bases(chosen, labels.cluster_of_group, values, given, base)
+        kernels.fill_bases(chosen, labels.cluster_of_group, values, sources, base)
         if n_slots > max_slots:
             found = (base, psi, globals_.key, labels.topic_of_token)
             kernels.sweep_tokens_of_many_topics(chosen, *tokens, *found)
@@ -102,14 +102,14 @@ def draw_vector_topics_by_chunk(
 ) -> Floats:
     """Draw the topics of vectors; return their statistics by chunk and topic, see `Sums`."""
     observations, labels, globals_, _ = task
-    values, given, n_slots = effect_values_of(task), float64_rows(globals_), globals_.slots[1]
+    values, sources, n_slots = effect_values_of(task), float64_rows(globals_), globals_.slots[1]
     statistics = np.zeros((last - first, n_slots, observations.n_content_statistics))
     rows = np.zeros(observations.n_groups, np.int32)
     for chunk in range(first, last):
         begin, end = observations.layout.chunk_start[chunk : chunk + 2]
         chosen = np.arange(begin, end)
         shares = np.empty((len(chosen), n_slots))
-        kernels.fill_bases(chosen, labels.cluster_of_group, values, given, shares)
+        kernels.fill_bases(chosen, labels.cluster_of_group, values, sources, shares)
         with np.errstate(divide="ignore"):
             log_shares = np.log(shares)
         rows[chosen] = np.arange(len(chosen))
@@ -126,9 +126,9 @@ def resample_groups(task: GroupTask) -> dict[str, Any]:
     globals_, order = task.globals, GroupOrder(task)
     likelihood = np.zeros(len(order.groups.chunk_start) - 1)
     cluster_terms = (globals_.weights.log_cluster_weights, order.contexts)
-    given, parameters = float32_rows(globals_), (globals_.lam, globals_.key)
+    sources, parameters = float32_rows(globals_), (globals_.lam, globals_.key)
     sums = draw_clusters_and_tables(
-        task, order, True, given, *parameters, cluster_terms, likelihood
+        task, order, True, sources, *parameters, cluster_terms, likelihood
     )
     return {**sums, "topic_log_likelihood": likelihood}
 
@@ -154,18 +154,18 @@ class GivenClusters(NamedTuple):
 
 
 def redraw_tables(
-    observations: Observations, labels: Labels, given: TableParameters, threads: ThreadPool
+    observations: Observations, labels: Labels, argument: TableParameters, threads: ThreadPool
 ) -> tuple[Labels, dict[str, Any]]:
     """Draw the tables of all groups given their clusters and topics; return sums over groups."""
     order, natural = GivenClusters(observations.groups, threads), np.zeros((0, 0))
     no_categories, background = np.zeros((0, 0), np.float32), no_background(observations)
     no_parameters = ContextParameters(natural, no_categories, natural, background)
     contexts = GivenContexts(observations.dense, observations.bags, no_parameters)
-    cluster_terms = (np.zeros(len(given.log_shares)), contexts)
-    rows = source_rows(given.lam, given.log_shares, given.effects)
+    cluster_terms = (np.zeros(len(argument.log_shares)), contexts)
+    rows = source_rows(argument.lam, argument.log_shares, argument.effects)
     task = GroupTask(observations, labels, None, threads)  # type: ignore[arg-type]
     likelihood = np.zeros(len(observations.layout.chunk_start) - 1)
-    parameters = (given.lam, given.key)
+    parameters = (argument.lam, argument.key)
     return labels, draw_clusters_and_tables(
         task, order, False, rows, *parameters, cluster_terms, likelihood
     )
@@ -175,7 +175,7 @@ def draw_clusters_and_tables(
     task: GroupTask,
     order: GroupOrder | GivenClusters,
     draws_clusters: bool,
-    given: kernels.SourceRows,
+    sources: kernels.SourceRows,
     lam: float,
     key: Key,
     cluster_terms: tuple[Any, ...],
@@ -186,16 +186,16 @@ def draw_clusters_and_tables(
     ``cluster_terms`` are the log-weights of the clusters and the contexts of the groups.
     """
     labels, values = task.labels, effect_values_of(task)
-    tokens = (order.groups, labels.topic_of_token, lam, np.ascontiguousarray(given.base.T))
-    rows = (values, given, draws_clusters)
+    tokens = (order.groups, labels.topic_of_token, lam, np.ascontiguousarray(sources.base.T))
+    rows = (values, sources, draws_clusters)
 
     def assign(first: int, last: int) -> tuple[NDArray[Any], ...]:
-        topics, in_cluster = np.zeros((2, *given.base.shape), np.int32)
-        of_values, by_pattern = (
-            np.zeros(given.rows.shape, np.int32),
-            np.zeros(len(given.scales), np.int64),
+        topics, in_cluster = np.zeros((2, *sources.base.shape), np.int32)
+        value_tables, by_pattern = (
+            np.zeros(sources.rows.shape, np.int32),
+            np.zeros(len(sources.scales), np.int64),
         )
-        tables = (in_cluster, of_values, by_pattern)
+        tables = (in_cluster, value_tables, by_pattern)
         out = (labels.cluster_of_group, topics, tables, likelihood)
         for part in order.parts(first, last):
             kernels.resample_groups_with_effects(*part, *tokens, *rows, *cluster_terms, key, *out)

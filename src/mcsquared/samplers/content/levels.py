@@ -22,7 +22,7 @@ from mcsquared.samplers.content.words import tabulate_words
 from mcsquared.samplers.threads import ThreadPool
 from mcsquared.samplers.types import Globals, GroupTask, Labels
 
-GROUPS_AT_ONCE = 1024  # groups whose likelihoods are in memory at a time, per thread
+GROUPS_PER_BATCH = 1024  # groups whose likelihoods are in memory at a time, per thread
 
 # Writes the log-likelihood of groups first:last in every cluster.
 ScoreFunction = Callable[[int, int, Floats], None]
@@ -57,7 +57,7 @@ def sum_messages(
         messages = np.zeros((n_units, len(log_rows)), np.int64)
         first, end = int(chunk_start[first_chunk]), int(chunk_start[last_chunk])
         while first < end:
-            last = min(first + GROUPS_AT_ONCE, end)
+            last = min(first + GROUPS_PER_BATCH, end)
             scores = np.zeros((last - first, n_clusters))
             score(first, last, scores)
             add_messages(first, scores, log_rows, rows, observations.parent_of_group, messages)

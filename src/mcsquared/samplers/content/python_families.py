@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mcsquared.arrays import Floats, Int32s, Integers
+from mcsquared.corpus.content import blocks_of_rows
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
 from mcsquared.kernels.cpu.contexts import ContextParameters, GivenContexts, draw_clusters_by_scores
@@ -29,7 +30,7 @@ from mcsquared.observations import Observations, PythonObservations
 from mcsquared.samplers.threads import SINGLE_THREAD
 from mcsquared.samplers.types import Globals, GroupTask
 
-LARGEST_NATURAL = 1e200
+MAX_NATURAL = 1e200
 MAX_LIKELIHOODS = 1 << 22  # token × topic, computed at a time: 32 MiB
 
 
@@ -93,14 +94,9 @@ def blocks_of_chunks(observations: Observations, n_slots: int) -> Iterator[tuple
 
     The likelihoods of these tokens in every topic slot are one array.
     """
-    start = observations.group_start[observations.layout.chunk_start].tolist()
-    first, n_chunks = 0, len(start) - 1
-    while first < n_chunks:
-        last = first + 1
-        while last < n_chunks and (start[last + 1] - start[first]) * n_slots <= MAX_LIKELIHOODS:
-            last += 1
-        yield first, last, slice(start[first], start[last])
-        first = last
+    start = observations.group_start[observations.layout.chunk_start]
+    for first, last in blocks_of_rows(start, MAX_LIKELIHOODS // n_slots):
+        yield first, last, slice(*start[[first, last]].tolist())
 
 
 def _log_likelihood(
@@ -130,7 +126,7 @@ def checked_naturals(family: ConjugateFamily, natural: Any, n_slots: int) -> Flo
     """Return natural parameters after a check, clipped so that 0 times them is 0."""
     values, shape = np.asarray(natural, np.float64), (n_slots, family.n_stats)
     checked = _checked(family, "natural_parameters", values, shape, "(topics, n_stats)")
-    return np.clip(checked, -LARGEST_NATURAL, LARGEST_NATURAL)
+    return np.clip(checked, -MAX_NATURAL, MAX_NATURAL)
 
 
 def _without_nan(log_likelihood: Floats) -> Floats:

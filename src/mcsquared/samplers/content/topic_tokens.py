@@ -28,7 +28,7 @@ from mcsquared.samplers.threads import ThreadPool
 from mcsquared.samplers.types import GroupFunction, Key, Labels, add_sums
 from mcsquared.state import TopicLabels
 
-ENTRIES_AT_ONCE = 1 << 20
+ENTRIES_PER_BATCH = 1 << 20
 TOKEN_COST = 30.0  # nanoseconds to divide one token
 
 SumsByName = dict[str, Any]
@@ -137,8 +137,8 @@ def refine_division(
 
     def run(first: int, last: int) -> SumsByName:
         tables, words = np.zeros(base.shape, np.int64), np.zeros(observations.n_words, np.int64)
-        given = (tokens, likelihood, base, share)
-        changed = kernels.refine_shares(first, last, *given, tables, words)
+        arguments = (tokens, likelihood, base, share)
+        changed = kernels.refine_shares(first, last, *arguments, tables, words)
         return {"tables": tables, "words": words, "changed": np.array([changed])}
 
     work = TOKEN_COST * len(share)
@@ -335,6 +335,6 @@ def _sum_rows(family: Any, values: Floats, weights: Floats) -> Floats:
 
 def _rows(family: Any, values: Floats) -> Iterator[Floats]:
     """Yield T(x) of some vectors at a time, because T(x) may be much larger than x."""
-    step = max(ENTRIES_AT_ONCE // family.n_stats, 1)
+    step = max(ENTRIES_PER_BATCH // family.n_stats, 1)
     for first in range(0, len(values), step):
         yield family.centred_statistics(values[first : first + step])

@@ -54,15 +54,15 @@ def _blocks_of_wide_vectors(task: GroupTask) -> Iterator[tuple[int, int, VectorT
     group = np.repeat(np.arange(observations.n_groups), np.diff(observations.group_start))
     for first, last, block in blocks_of_chunks(observations, n_slots):
         values, cluster = observations.values[block], labels.cluster_of_group[group[block]]
-        start, least = np.zeros(len(values), np.int64), np.zeros((0, n_slots))
+        start, log_bounds = np.zeros(len(values), np.int64), np.zeros((0, n_slots))
         if globals_.groups_vary and globals_.effects is None:
             start[:] = labels.topic_of_token[block]
             # The prior of a topic is λ τ_km + n_jm, at least λ τ_km and at most λ + n_j.
             n_tokens = np.diff(observations.group_start)[group[block], None]
-            least = globals_.weights.log_shares[cluster] - np.log1p(n_tokens / globals_.lam)
+            log_bounds = globals_.weights.log_shares[cluster] - np.log1p(n_tokens / globals_.lam)
         rows = np.empty((len(values), n_slots))
-        given = (values, whitened, start, least, rows)
-        threads.map(len(rows), partial(_fill_likelihoods, given), work=TOKEN_COST * rows.size)
+        arguments = (values, whitened, start, log_bounds, rows)
+        threads.map(len(rows), partial(_fill_likelihoods, arguments), work=TOKEN_COST * rows.size)
         no_natural, no_statistics = np.zeros((0, n_slots)), np.zeros((0, 0))
         kind = observations.content_kernel
         tokens = VectorTokens(
@@ -71,8 +71,8 @@ def _blocks_of_wide_vectors(task: GroupTask) -> Iterator[tuple[int, int, VectorT
         yield first, last, tokens
 
 
-def _fill_likelihoods(given: tuple[Any, ...], first: int, last: int) -> None:
-    log_likelihoods_of_vectors(first, last, *given)
+def _fill_likelihoods(arguments: tuple[Any, ...], first: int, last: int) -> None:
+    log_likelihoods_of_vectors(first, last, *arguments)
 
 
 def draw_clusters_and_topics(task: GroupTask) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from mcsquared.arrays import Int32s
+from mcsquared.families.numerics import draw_columns
 from mcsquared.kernels.rng import Step
 from mcsquared.samplers.content.background import with_outliers
 from mcsquared.samplers.steps.clusters import resample_clusters_in_turn
@@ -38,8 +39,8 @@ MAX_COLLAPSED_TOKENS = 100_000
 FIRST_SWEEPS = 100  # blocked sweeps that are each followed by a collapsed one
 PERIOD = 3  # later blocked sweeps per collapsed sweep, which costs as much as several of them
 COLLAPSED_CHAIN = 2**30  # offset of the chain number: no blocked sweep draws the same numbers
-SMALLEST_WEIGHT = 1e-300
-TOKENS_AT_ONCE = 4096
+MIN_WEIGHT = 1e-300
+TOKENS_PER_BATCH = 4096
 
 
 def is_collapsed_step_due(sweep: Sweep) -> bool:
@@ -67,8 +68,8 @@ def run_collapsed_moves(sweep: Sweep) -> None:
     """Draw a topic for every token, then run the moves of the collapsed sampler once."""
     state, observations = sweep.state, sweep.observations.in_memory()
     if observations.background_columns:
-        given = (state.cluster_of_group, sweep.globals.contexts, sweep.key, sweep.threads)
-        observations = with_outliers(observations, *given)
+        clusters, drawn = state.cluster_of_group, sweep.globals.contexts
+        observations = with_outliers(observations, clusters, drawn, sweep.key, sweep.threads)
     key = sweep.key._replace(chain=COLLAPSED_CHAIN + sweep.key.chain)
     collapsed = Sweep(state, observations, sweep.priors, sweep.bounds, key)
     add_empty_slots(collapsed)
@@ -81,7 +82,7 @@ def run_collapsed_moves(sweep: Sweep) -> None:
     occupied = state.counts.tokens_in_topic > 0
     if not occupied.all():
         rest = float(weights.topic_weights[~occupied].sum())
-        state.log_unused[0] = math.log(max(rest, SMALLEST_WEIGHT))
+        state.log_unused[0] = math.log(max(rest, MIN_WEIGHT))
     state.topic_weights = np.where(occupied, weights.topic_weights, 0.0)
     for move in (move_topics_by_word, *COLLAPSED_MOVES):
         move(collapsed)
@@ -98,10 +99,8 @@ def draw_token_topics(sweep: Sweep, weights: Weights) -> Int32s:
     rng = sweep.key.generator(Step.TOPICS)
     cluster = np.repeat(sweep.state.cluster_of_group, np.diff(observations.group_start))
     topics = np.empty(observations.n_tokens, np.int32)
-    for first in range(0, observations.n_tokens, TOKENS_AT_ONCE):
-        part = slice(first, min(first + TOKENS_AT_ONCE, observations.n_tokens))
+    for first in range(0, observations.n_tokens, TOKENS_PER_BATCH):
+        part = slice(first, min(first + TOKENS_PER_BATCH, observations.n_tokens))
         products = share[cluster[part]] * word_given_topic[observations.word[part]]
-        cumulative = np.cumsum(products, axis=1)
-        threshold = rng.random(len(products)) * cumulative[:, -1]
-        topics[part] = (cumulative <= threshold[:, None]).sum(axis=1)
+        topics[part] = draw_columns(products, rng)
     return topics

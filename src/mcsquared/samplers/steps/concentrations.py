@@ -25,7 +25,7 @@ from mcsquared.samplers.types import Key, Sweep
 from mcsquared.state import State
 
 MAX_LOG = math.log(MAX_CONCENTRATION)  # logarithms of concentrations are clipped to ± this
-SMALLEST_WEIGHT = 1e-300  # of a topic with tables
+MIN_WEIGHT = 1e-300  # of a topic with tables
 MAX_ATTEMPTS = 1000  # about a hundred shrink the interval to a point
 
 
@@ -71,7 +71,7 @@ def resample_v_given_weights(state: State, prior: Concentration, rng: Rng) -> fl
         return float(prior)
     cluster, topic = np.nonzero(state.tables)
     count, totals = state.tables[cluster, topic], state.tables.sum(axis=1, dtype=np.int64)
-    base = np.maximum(state.topic_weights[topic], SMALLEST_WEIGHT)
+    base = np.maximum(state.topic_weights[topic], MIN_WEIGHT)
     return resample_given_base(state.v, prior, base, count, totals, (-MAX_LOG, MAX_LOG), rng)
 
 

@@ -53,10 +53,10 @@ def draw_background(sweep: Sweep) -> Background:
     background = no_background(observations)
     for c, columns in observations.background_columns:
         family, foreground = observations.context_columns[c]
-        chances = rng.beta(1.0 + statistics[foreground.start], 1.0 + statistics[columns.start])
+        drawn = rng.beta(1.0 + statistics[foreground.start], 1.0 + statistics[columns.start])
         # Within the smallest floats of 0 and 1, so that both logarithms are finite.
-        chance = min(max(chances, np.finfo(np.float64).tiny), 1.0 - np.finfo(np.float64).epsneg)
-        background.log_chances[c] = math.log(chance), math.log1p(-chance)
+        probability = min(max(drawn, np.finfo(np.float64).tiny), 1.0 - np.finfo(np.float64).epsneg)
+        background.log_probabilities[c] = math.log(probability), math.log1p(-probability)
         parameters = family.sample_parameters(statistics[None, columns], rng)
         background.natural[foreground] = family.natural_parameters(parameters)[0]
     return background
@@ -82,23 +82,23 @@ def draw_log_categories(sweep: Sweep) -> Float32s:
     def draw(first: int, last: int) -> None:
         for bag, part in _chunks_of_bags(first_chunk, first, last):
             rows = slice(first_row[bag], first_row[bag + 1])
-            of_bag = slice(first_chunk[bag], first_chunk[bag + 1])
+            chunks_of_bag = slice(first_chunk[bag], first_chunk[bag + 1])
             cells = (part.start * ROWS_PER_CHUNK, min(part.stop * ROWS_PER_CHUNK, sizes[bag]))
             if is_learned[bag]:
-                given = (counts[rows], shapes[rows], key, first_row[bag])
-                draw_category_variates(*cells, *given, logs[rows])
+                arguments = (counts[rows], shapes[rows], key, first_row[bag])
+                draw_category_variates(*cells, *arguments, logs[rows])
             else:
                 gammas = (counts.shape[1], counts[rows].reshape(-1), float(shapes[rows.start]))
                 out = (logs[rows].reshape(-1), first_pass[bag] * ROWS_PER_PASS)
                 draw_gamma_rows(*cells, *gammas, int(Step.CATEGORIES), key, True, *out)
-            sums = (largest[of_bag], total[of_bag])
+            sums = (largest[chunks_of_bag], total[chunks_of_bag])
             sum_exponentials(part.start, part.stop, ROWS_PER_CHUNK, logs[rows], *sums)
 
     sweep.threads.map(first_chunk[-1], draw, work=CATEGORY_COST * counts.size)
     for bag in range(len(sizes)):
-        of_bag = slice(first_chunk[bag], first_chunk[bag + 1])
-        highest = largest[of_bag].max(axis=0)
-        sums = (total[of_bag] * np.exp(largest[of_bag] - highest)).sum(axis=0)
+        chunks_of_bag = slice(first_chunk[bag], first_chunk[bag + 1])
+        highest = largest[chunks_of_bag].max(axis=0)
+        sums = (total[chunks_of_bag] * np.exp(largest[chunks_of_bag] - highest)).sum(axis=0)
         log_sum = highest + np.log(sums)
         rows = logs[first_row[bag] : first_row[bag + 1]]
         # In double precision: the difference of large logarithms may be small.

@@ -28,7 +28,7 @@ from mcsquared.state import EffectState, State
 
 PASS = ROWS_PER_PASS * N_LANES  # values whose topic weights are drawn together
 VARIATE_COST = 10.0  # nanoseconds of one topic weight
-SMALLEST_SHAPE = 1e-30  # of a variate in single precision
+MIN_FLOAT32_SHAPE = 1e-30  # of a variate in single precision
 FIRST_ROW = 2**19  # of the random numbers of tables; lower rows belong to clusters
 
 
@@ -73,8 +73,9 @@ def draw_effects(
             if shape == 0.0:
                 logs[m, begin:end] = -np.inf  # a slot that a bound excludes
                 continue
-            given = (counts.reshape(-1), max(shape, SMALLEST_SHAPE), int(Step.EFFECT_SHARES), key)
-            draw_gamma_rows(*rows, N_LANES, *given, True, logs.reshape(-1))
+            prior = (counts.reshape(-1), max(shape, MIN_FLOAT32_SHAPE))
+            numbers = (int(Step.EFFECT_SHARES), key)
+            draw_gamma_rows(*rows, N_LANES, *prior, *numbers, True, logs.reshape(-1))
 
     threads.map(n_slots, draw, work=VARIATE_COST * counts.size)
     largest, total = np.empty((2, 1, counts.shape[1]))
@@ -134,8 +135,8 @@ def draw_missing_tables(weights: Floats, tables_by_pattern: Int64s, rng: Rng) ->
         if missing > 0.0:
             odds = missing / float(weights[~is_missing].sum())
             n_added = rng.poisson(rng.gamma(float(tables_by_pattern[pattern])) * odds)
-            chances = np.where(is_missing, weights, 0.0)
-            added += rng.multinomial(n_added, chances / chances.sum())
+            missing_weights = np.where(is_missing, weights, 0.0)
+            added += rng.multinomial(n_added, missing_weights / missing_weights.sum())
     return added
 
 

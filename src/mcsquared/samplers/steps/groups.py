@@ -56,8 +56,8 @@ def draw_cell_topics(sweep: Sweep) -> None:
     dtype = count_dtype(sweep.observations.n_tokens)
     if words.dtype != dtype:
         words = state.counts.words_in_topic = np.empty(words.shape, dtype)
-    given = (cells, layout.word_start, layout.word_chunk_start, globals_, sweep.backend.threads)
-    topics = draw_topics_of_cells(*given, words)
+    arguments = (cells, layout.word_start, layout.word_chunk_start, globals_, sweep.backend.threads)
+    topics = draw_topics_of_cells(*arguments, words)
     clear_closed_slots(topics, words, globals_.weights.topic_weights > 0.0)
     state.set_topics_in_cluster(topics)
 

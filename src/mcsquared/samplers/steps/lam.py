@@ -31,7 +31,7 @@ from mcsquared.samplers.types import Key, Sweep
 
 N_CANDIDATES = 16
 MIN_SPACING, MAX_SPACING = 0.01, 0.5  # of log λ
-SMALLEST_SHARE = 1e-300
+MIN_TOPIC_SHARE = 1e-300
 
 SumGroups = Callable[[Any, Any], dict[str, Any]]
 
@@ -45,7 +45,7 @@ def resample_lam_and_tables(sweep: Sweep, key: Key, sum_groups: SumGroups) -> No
     if not isinstance(prior, Gamma) or state.effects is not None:
         return
     log_shares = draw_shares(sweep, with_unused_weight(state), key)
-    shares, rng = np.maximum(np.exp(log_shares), SMALLEST_SHARE), key.generator(Step.LAM)
+    shares, rng = np.maximum(np.exp(log_shares), MIN_TOPIC_SHARE), key.generator(Step.LAM)
     spacing = math.exp(rng.uniform(math.log(MIN_SPACING), math.log(MAX_SPACING)))
     position = np.arange(N_CANDIDATES) - rng.integers(N_CANDIDATES)
     grid = math.log(state.lam) + spacing * position
@@ -64,5 +64,5 @@ def resample_lam_and_tables(sweep: Sweep, key: Key, sum_groups: SumGroups) -> No
 def log_prior(sweep: Sweep, prior: Gamma, lams: Floats) -> Floats:
     """Return the log-density of log λ and the factors of the lengths of groups."""
     lengths = sweep.observations.layout.lengths
-    of_lengths = [sum_log_rising_factorials(float(lam), *lengths) for lam in lams]
-    return prior.shape * np.log(lams) - prior.rate * lams - np.array(of_lengths)
+    log_factorials = [sum_log_rising_factorials(float(lam), *lengths) for lam in lams]
+    return prior.shape * np.log(lams) - prior.rate * lams - np.array(log_factorials)

@@ -29,7 +29,7 @@ from scipy.special import gammaln
 
 from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.families.dirichlet import Dirichlet
-from mcsquared.families.numerics import log_rising_factorial, log_standard_gamma
+from mcsquared.families.numerics import draw_columns, log_rising_factorial, log_standard_gamma
 from mcsquared.kernels.cpu.messages import FIXED_POINT
 from mcsquared.kernels.rng import Step
 from mcsquared.model.priors import LevelPriors
@@ -41,7 +41,7 @@ from mcsquared.samplers.steps.weights import draw_log_root
 from mcsquared.samplers.types import ParentWeights, Sweep
 from mcsquared.state import LevelState, State, count_units
 
-SMALLEST_SHAPE = 1e-290
+MIN_SHAPE = 1e-290
 
 
 class LevelDraw(NamedTuple):
@@ -116,7 +116,7 @@ def draw_rows(
     prior: Floats, children: Int32s, log_below: Floats, rng: np.random.Generator
 ) -> Floats:
     """Draw the log of Π_t ~ Dir(prior + children) for every type; −∞ in closed slots."""
-    shape = np.maximum(prior + children, SMALLEST_SHAPE)
+    shape = np.maximum(prior + children, MIN_SHAPE)
     logs = np.where(log_below == -np.inf, -np.inf, log_standard_gamma(shape, rng))
     return logs - np.logaddexp.reduce(logs, axis=1, keepdims=True)
 
@@ -170,12 +170,7 @@ def log_prior_of_types(
 
 def draw_labels(log_weights: Floats, rng: np.random.Generator) -> Int32s:
     """Draw a column for every row, with probability ∝ exp(log_weights): int32 (n,)."""
-    weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
-    cumulative = np.cumsum(weights, axis=1)
-    threshold = rng.random(len(weights)) * cumulative[:, -1]
-    # A threshold that is rounded up to the total must not select a column without weight.
-    threshold = np.minimum(threshold, np.nextafter(cumulative[:, -1], 0.0))
-    return (cumulative <= threshold[:, None]).sum(axis=1).astype(np.int32)
+    return draw_columns(np.exp(log_weights - log_weights.max(axis=1, keepdims=True)), rng)
 
 
 def resample_levels(sweep: Sweep) -> None:

@@ -72,10 +72,10 @@ def record_varying_log_joint(sweep: Sweep) -> None:
         weights = np.append(topic_weights[active], math.exp(log_unused))
         occupied = counts.groups_in_cluster > 0
         log_shares = sweep.backend.log_shares(sweep.globals)[occupied]
-        given = (log_shares[:, active], state.v * weights, state.tables[occupied][:, active])
+        tables, shape = state.tables[occupied][:, active], state.v * weights
         constant = sum_log_rising_factorials(state.lam, *observations.layout.lengths)
         terms.append(float(sweep.sums.topic_log_likelihood.sum()) - constant)
-        terms.append(log_ratio_given_tables(*given))
+        terms.append(log_ratio_given_tables(log_shares[:, active], shape, tables))
         terms.append(_log_effects(sweep, active, weights))
         terms.append(log_topic_weights(weights[:-1], log_unused, state.eta))
     state.log_joint = sum(terms, sweep.log_density())
@@ -88,8 +88,8 @@ def _log_effects(sweep: Sweep, active: Bools, weights: Floats) -> float:
         return total
     for v, (first, last) in zip(effects.v, pairwise(sweep.priors.effect_offsets), strict=True):
         rows = slice(first, last)
-        given = (drawn.log_shares[rows, active], float(v) * weights, effects.tables[rows, active])
-        total += log_ratio_given_tables(*given)
+        log_shares, tables = drawn.log_shares[rows, active], effects.tables[rows, active]
+        total += log_ratio_given_tables(log_shares, float(v) * weights, tables)
     return total
 
 
@@ -98,8 +98,8 @@ def record_log_joint(sweep: Sweep) -> None:
     state = sweep.state
     if math.isinf(state.lam):
         log_density = sweep.log_density or sweep.backend.begin_log_density(state)
-        given = (log_density, sweep.log_levels)
-        state.log_joint = log_joint(state, sweep.observations, sweep.priors, *given)
+        inputs = (state, sweep.observations, sweep.priors)
+        state.log_joint = log_joint(*inputs, log_density, sweep.log_levels)
 
 
 def log_joint(
@@ -250,8 +250,8 @@ def _begin_log_counts(
     finish_adding = threads.begin(len(by_chunk), add, work=1.0 * counts.size)
 
     def finish() -> float:
-        of_totals = log_density_of_totals(prior, totals)
+        log_totals = log_density_of_totals(prior, totals)
         finish_adding()
-        return float(by_chunk.sum()) + of_totals
+        return float(by_chunk.sum()) + log_totals
 
     return finish

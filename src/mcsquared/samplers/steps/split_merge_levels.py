@@ -23,7 +23,7 @@ from mcsquared.samplers.steps.concentrations import draw_dp_weights
 from mcsquared.samplers.steps.levels import draw_crt
 from mcsquared.samplers.types import Key, Sweep
 
-SMALLEST = 1e-300
+MIN_WEIGHT = 1e-300
 
 
 class RootWeights:
@@ -38,7 +38,7 @@ class RootWeights:
         occupied = state.root_counts > 0
         self.weights = np.zeros(len(occupied))
         drawn, _ = draw_dp_weights(state.root_counts[occupied], state.alpha, self.rng)
-        self.weights[occupied] = np.maximum(drawn, SMALLEST)
+        self.weights[occupied] = np.maximum(drawn, MIN_WEIGHT)
 
     @property
     def row_of_unit(self) -> Int32s:
@@ -60,7 +60,7 @@ class RootWeights:
         total = np.where(is_split, first, first + second)
         shapes = orphans + mean_tables(inside, 0.5 * v * total[:, None]).sum(axis=0)
         drawn = self.rng.beta(shapes[:, 0], shapes[:, 1])
-        share = np.clip(np.where(is_split, drawn, first / total), SMALLEST, 1.0 - 1e-16)
+        share = np.clip(np.where(is_split, drawn, first / total), MIN_WEIGHT, 1.0 - 1e-16)
         self.first_shares = share
         both = np.stack([share, 1.0 - share], axis=1)
         logs = np.log(both)
@@ -75,7 +75,7 @@ class RootWeights:
         if b >= len(self.weights):
             self.weights = np.pad(self.weights, (0, b + 1 - len(self.weights)))
         share, total = self.first_shares[pair], self.weights[a]
-        self.weights[[a, b]] = max(share * total, SMALLEST), max((1 - share) * total, SMALLEST)
+        self.weights[[a, b]] = max(share * total, MIN_WEIGHT), max((1 - share) * total, MIN_WEIGHT)
 
     def merge(self, a: int, b: int) -> None:
         """Add the weight of cluster b to that of a."""
@@ -92,6 +92,6 @@ class RootWeights:
 
 def mean_tables(customers: Floats, concentration: Floats) -> Floats:
     """Return the mean of CRT(customers, concentration), elementwise; 0 without customers."""
-    a = np.maximum(np.broadcast_to(concentration, customers.shape), SMALLEST)
+    a = np.maximum(np.broadcast_to(concentration, customers.shape), MIN_WEIGHT)
     mean = a * (digamma(a + customers) - digamma(a))
     return np.where(customers > 0, np.maximum(mean, 1.0), 0.0)

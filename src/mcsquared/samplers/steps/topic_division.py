@@ -55,8 +55,8 @@ from mcsquared.samplers.types import Sweep
 
 MAX_PASSES = 15
 TOLERANCE = 0.01  # mean change of a token's share at which a fit ends
-SEGMENT = 512  # tokens of a group that are divided jointly
-SMALLEST = 1e-280
+TOKENS_PER_SEGMENT = 512  # tokens of a group that are divided jointly
+MIN_POSITIVE = 1e-280
 WORD_URN = 0.05  # c: the smaller it is, the more often all tokens of a word take the same side
 
 
@@ -119,12 +119,14 @@ def fitted_launch(sweep: Sweep, topic: Topic, seeds: SeedCells) -> TopicLaunch:
         parts /= parts.sum(axis=0)
         if found["changed"][0] < TOLERANCE * FIXED_POINT * topic.n_tokens:
             break
-    return TopicLaunch(parameters, tables, root_tables(v_weight * weight, tables), SEGMENT)
+    return TopicLaunch(
+        parameters, tables, root_tables(v_weight * weight, tables), TOKENS_PER_SEGMENT
+    )
 
 
 def root_tables(prior: Floats, tables: Floats) -> Floats:
     """Return T* given v ε of both topics (2,) and O* (2, cluster slots): approximately expected."""
-    prior = np.maximum(prior, SMALLEST)[:, None]
+    prior = np.maximum(prior, MIN_POSITIVE)[:, None]
     root = np.minimum(tables, np.maximum(prior * np.log1p(tables / prior), 1.0)).sum(axis=1)
     return np.maximum(root, 0.5)
 
@@ -150,20 +152,20 @@ def log_ratio_of_words(
 ) -> float:
     """Return the first line of log R of a division by word, given the words of both topics."""
     base = divided_base(sweep, topic.log_share, np.exp(division.log_parts))
-    of_groups = sweep.backend.sum_groups(score_sides_of_tokens, base)["log_ratio"][0] / FIXED_POINT
+    group_term = sweep.backend.sum_groups(score_sides_of_tokens, base)["log_ratio"][0] / FIXED_POINT
     words = statistics[:, statistics.any(axis=0)]
-    of_words = betaln(*(WORD_URN + words)) - betaln(WORD_URN, WORD_URN)
-    return float(of_groups - of_words.sum())
+    word_terms = betaln(*(WORD_URN + words)) - betaln(WORD_URN, WORD_URN)
+    return float(group_term - word_terms.sum())
 
 
 def divided_base(sweep: Sweep, log_share: Floats, parts: Floats) -> Floats:
     """Return λ τ of both topics: (2, cluster slots)."""
-    return np.maximum(sweep.state.lam * np.exp(log_share) * parts, SMALLEST)
+    return np.maximum(sweep.state.lam * np.exp(log_share) * parts, MIN_POSITIVE)
 
 
 def _prior_of_parts(sweep: Sweep, log_weight: float, log_root: Floats) -> Floats:
     """Return v ε of both topics: (2, 1)."""
-    return np.maximum(sweep.state.v * np.exp(log_weight + log_root), SMALLEST)[:, None]
+    return np.maximum(sweep.state.v * np.exp(log_weight + log_root), MIN_POSITIVE)[:, None]
 
 
 def draw_division(sweep: Sweep, topic: Topic, launch: TopicLaunch, rng: Rng) -> TopicDivision:
@@ -210,10 +212,10 @@ def log_ratio_of_weights(
     prior = _prior_of_parts(sweep, log_weight, division.log_root)
     used = launch.tables.any(axis=0)  # in other clusters r_k is drawn from its prior
     parts, tables = division.log_parts[:, used], launch.tables[:, used]
-    of_parts = _log_beta(parts, prior) - _log_beta(parts, prior + tables)
+    cluster_terms = _log_beta(parts, prior) - _log_beta(parts, prior + tables)
     # The factor u (1 − u) that `_log_beta` has in excess cancels in each difference.
-    of_root = math.log(sweep.state.eta) - float(_log_beta(division.log_root, launch.root))
-    return float(of_parts.sum()) + of_root
+    root_term = math.log(sweep.state.eta) - float(_log_beta(division.log_root, launch.root))
+    return float(cluster_terms.sum()) + root_term
 
 
 def _draw_log_beta(shapes: Floats, rng: Rng) -> Floats:

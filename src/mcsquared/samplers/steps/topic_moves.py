@@ -43,7 +43,7 @@ from mcsquared.samplers.content.topic_tokens import (
     find_tokens,
 )
 from mcsquared.samplers.steps.topic_division import (
-    SMALLEST,
+    MIN_POSITIVE,
     Topic,
     TopicDivision,
     TopicLaunch,
@@ -88,7 +88,9 @@ def move_topics(sweep: Sweep) -> None:
         return
     sweep.backend.save_counts(state)
     moves = TopicMoves(sweep)
-    kinds = [kind for kind in kinds_for(sweep) for _ in range(kind.n_trials)]
+    # Only words can be divided by word.
+    kinds = [kind for kind in MOVE_KINDS if sweep.observations.n_words or kind.name != "words"]
+    kinds = [kind for kind in kinds for _ in range(kind.n_trials)]
     for trial, kind in enumerate(kinds):
         if moves.rng.random() < kind.merge_share:
             moves.try_merge(kind, trial)
@@ -99,11 +101,6 @@ def move_topics(sweep: Sweep) -> None:
     if moves.n_accepted:
         moves.save_weights()
         sweep.backend.load_topics(sweep)
-
-
-def kinds_for(sweep: Sweep) -> list[MoveKind]:
-    """Return the kinds of moves for the content: only words can be divided by word."""
-    return [kind for kind in MOVE_KINDS if sweep.observations.n_words or kind.name != "words"]
 
 
 def is_possible(sweep: Sweep) -> bool:
@@ -129,7 +126,7 @@ class TopicMoves:
         self.rng, self.n_accepted = sweep.key.generator(Step.TOPIC_MOVES), 0
         self.has_found_tokens = False
         weights, empty = sweep.globals.weights, self.counts.tokens_in_topic == 0
-        self.log_topics = np.log(np.maximum(weights.topic_weights, SMALLEST))
+        self.log_topics = np.log(np.maximum(weights.topic_weights, MIN_POSITIVE))
         self.log_shares = sweep.backend.log_shares(sweep.globals).copy()
         self.unused = weights.topic_weights[empty].sum()
         self.log_unused_shares = np.logaddexp.reduce(self.log_shares[:, empty], axis=1)
@@ -138,7 +135,8 @@ class TopicMoves:
         """Propose to split a topic, large ones more often; accept or reject."""
         sizes, bound = self.counts.tokens_in_topic, self.sweep.bounds.topics
         topics = np.flatnonzero(sizes)
-        m = int(topics[draw_index(self.chances(sizes[topics], len(topics)), self.rng)])
+        probabilities = self.split_probabilities(sizes[topics], len(topics))
+        m = int(topics[draw_index(probabilities, self.rng)])
         if len(topics) >= (len(sizes) if bound is None else min(bound, len(sizes))):
             return
         pair = [m, int(np.flatnonzero(sizes == 0)[0])]
@@ -245,7 +243,7 @@ class TopicMoves:
         found = divide_topic(sweep, topic, launch, division, trial, draws=False)
         return launch, log_ratio_of_tokens(found)
 
-    def chances(self, sizes: Int64s, n_topics: int) -> Floats:
+    def split_probabilities(self, sizes: Int64s, n_topics: int) -> Floats:
         """Return the probability that a topic of each size is the one to split."""
         return 0.5 * sizes / self.sweep.observations.n_tokens + 0.5 / n_topics
 
@@ -254,8 +252,9 @@ class TopicMoves:
 
         Without the choice of the second topic to merge, see `log_choice_of_partner`.
         """
-        split = (1.0 - kind.merge_share) * self.chances(np.array([n_tokens]), n_topics)[0]
-        return math.log(split / (kind.merge_share / (n_topics + 1)))
+        split = self.split_probabilities(np.array([n_tokens]), n_topics)[0]
+        merge = kind.merge_share / (n_topics + 1)
+        return math.log((1.0 - kind.merge_share) * split / merge)
 
     def log_choice_of_partner(self, kind: MoveKind, m: int) -> Floats:
         """Return the log-probability of each slot to be merged with ``m``; −∞ if not occupied.
@@ -270,8 +269,8 @@ class TopicMoves:
             cosine = weights / np.sqrt(np.maximum(sizes * sizes[m], 1))
             weights = np.maximum(cosine, 1e-6) ** SHARPNESS
         weights = np.where(others, weights, 0.0)
-        chances = (1.0 - UNIFORM_SHARE) * weights / weights.sum() + UNIFORM_SHARE / others.sum()
-        return np.where(others, np.log(chances), -np.inf)
+        by_similarity = (1.0 - UNIFORM_SHARE) * weights / weights.sum()
+        return np.where(others, np.log(by_similarity + UNIFORM_SHARE / others.sum()), -np.inf)
 
     def content_of(self, pair: list[int]) -> Floats:
         """Return the statistics of two topics: float64 (2, n_stats)."""
@@ -294,8 +293,8 @@ class TopicMoves:
     def log_ratio_of_content(self, statistics: Floats) -> float:
         """Return DM(n_a) + DM(n_b) − DM(n_m), see `mcsquared.samplers.steps.topic_division`."""
         family = self.sweep.observations.content_family
-        together = statistics.sum(axis=0, keepdims=True)
-        log_marginal = family.log_marginal(np.concatenate([statistics, together]))
+        merged = statistics.sum(axis=0, keepdims=True)
+        log_marginal = family.log_marginal(np.concatenate([statistics, merged]))
         return float(log_marginal[0] + log_marginal[1] - log_marginal[2])
 
     def accept(

@@ -20,7 +20,7 @@ from mcsquared.kernels.cpu.types import resample_types
 from mcsquared.kernels.rng import Step
 from mcsquared.observations.layout import Entries
 from mcsquared.samplers.content.levels import UnitCount
-from mcsquared.samplers.steps.levels import SMALLEST_SHAPE, log_prior_of_types
+from mcsquared.samplers.steps.levels import MIN_SHAPE, log_prior_of_types
 from mcsquared.samplers.types import Sweep
 
 N_SCANS = 3
@@ -38,7 +38,7 @@ def move_types(sweep: Sweep) -> None:
     rng, levels = sweep.key.generator(Step.TYPE_SCANS), sweep.observations.levels
     log_below = sweep.log_root_of_clusters
     for number, (level, draw) in enumerate(zip(state.levels, sweep.level_draws, strict=True)):
-        prior = np.maximum(level.v * np.exp(log_below), SMALLEST_SHAPE)
+        prior = np.maximum(level.v * np.exp(log_below), MIN_SHAPE)
         log_below, counts = draw.log_root, children_of_units(sweep, number)
         if counts is None:
             continue

@@ -16,7 +16,7 @@ from mcsquared.samplers.steps.slots import topic_bound
 from mcsquared.samplers.types import Key, Sweep, Weights
 
 SHARE_COST = 100.0  # nanoseconds to draw the share of one topic in one cluster
-SMALLEST_SHARE = 1e-20  # smaller ones count as 0: products would underflow or be slow
+NEGLIGIBLE_SHARE = 1e-20  # smaller ones count as 0: products would underflow or be slow
 
 
 def draw_weights(sweep: Sweep) -> Weights:
@@ -93,8 +93,8 @@ def draw_shares(sweep: Sweep, topics: Floats, key: Key | None = None) -> Floats:
 
 
 def as_float32(values: Floats) -> Float32s:
-    """Return the values as float32, with 0 for those below `SMALLEST_SHARE`."""
-    return np.where(values < SMALLEST_SHARE, 0.0, values).astype(np.float32)
+    """Return the values as float32, with 0 for those below `NEGLIGIBLE_SHARE`."""
+    return np.where(values < NEGLIGIBLE_SHARE, 0.0, values).astype(np.float32)
 
 
 def scale_shares(weights: Weights, sums: Floats) -> Float32s:

@@ -21,7 +21,7 @@ from scipy.special import betaln, gammaln
 
 from mcsquared.arrays import Bools, Floats, Int32s, Int64s, Rng
 from mcsquared.kernels.rng import Step
-from mcsquared.samplers.steps.topic_division import SMALLEST, root_tables
+from mcsquared.samplers.steps.topic_division import MIN_POSITIVE, root_tables
 from mcsquared.samplers.types import Sweep
 
 N_TRIALS = 10  # for each collapsed sweep; it must not depend on the number of topics
@@ -87,9 +87,11 @@ def _count_sides(
 ) -> tuple[Int64s, Int64s]:
     """Return the tokens of both sides by word, (2, n_words), and by cluster, (2, cluster slots)."""
     n_words, n_slots = sweep.observations.n_words, len(sweep.state.counts.groups_in_cluster)
-    word, of_group = sweep.observations.word[tokens], cluster[tokens]
+    word, cluster_of_token = sweep.observations.word[tokens], cluster[tokens]
     words = np.bincount(in_b * n_words + word, minlength=2 * n_words).reshape(2, n_words)
-    clusters = np.bincount(in_b * n_slots + of_group, minlength=2 * n_slots).reshape(2, n_slots)
+    clusters = np.bincount(in_b * n_slots + cluster_of_token, minlength=2 * n_slots).reshape(
+        2, n_slots
+    )
     return words, clusters
 
 
@@ -104,17 +106,17 @@ def _log_ratio(
 ) -> float:
     """Return log R; ``weights`` are ε_a and ε_b, ``shapes`` those of the proposal of u."""
     state, beta = sweep.state, sweep.priors.beta
-    prior = np.maximum(state.v * np.append(weights, weights.sum()), SMALLEST)[:, None]
+    prior = np.maximum(state.v * np.append(weights, weights.sum()), MIN_POSITIVE)[:, None]
     customers = np.concatenate([clusters, clusters.sum(axis=0, keepdims=True)])
-    of_clusters = (gammaln(prior + customers) - gammaln(prior)).sum(axis=1)
+    cluster_terms = (gammaln(prior + customers) - gammaln(prior)).sum(axis=1)
     family = sweep.observations.content_family
-    of_words = family.log_marginal(np.concatenate([words, words.sum(axis=0, keepdims=True)]))
+    word_terms = family.log_marginal(np.concatenate([words, words.sum(axis=0, keepdims=True)]))
     used = words[:, words.any(axis=0)]
     log_sides = (betaln(beta + used[0], beta + used[1]) - betaln(beta, beta)).sum()
     log_u = np.log(weights) - math.log(weights.sum())
     # The factor 1 / u (1 − u) is part of both densities.
     log_root = math.log(state.eta) - (float((shapes * log_u).sum()) - betaln(*shapes))
-    total = of_clusters + of_words
+    total = cluster_terms + word_terms
     return float(total[0] + total[1] - total[2] - log_sides) + log_root
 
 

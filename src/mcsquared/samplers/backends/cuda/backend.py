@@ -40,7 +40,7 @@ from mcsquared.samplers.steps.contexts import MIN_BAG_SHAPE, draw_dense, draw_lo
 from mcsquared.samplers.steps.effects import draw_effects
 from mcsquared.samplers.steps.log_joint import N_TABULATED, log_bags, log_density_of_totals
 from mcsquared.samplers.steps.weights import (
-    SMALLEST_SHARE,
+    NEGLIGIBLE_SHARE,
     draw_log_cluster_weights,
     topic_weights_with_tail,
 )
@@ -213,7 +213,7 @@ class CudaBackend(Backend):
             log_shares, base = buffers.device["log_shares"], buffers.base
             by_topic = buffers.no_shares if self.effects is None else self.effects.base_by_topic
             out = (buffers.no_sums, base, by_topic)
-            weigh_topics(base.size, n_slots, log_shares, float(lam), SMALLEST_SHARE, *out)
+            weigh_topics(base.size, n_slots, log_shares, float(lam), NEGLIGIBLE_SHARE, *out)
             if self.effects is None:
                 sizes = (base.size, n_cluster_slots, buffers.n_tabulated)
                 tabulate_log_rising_factorials(*sizes, base, buffers.tabulated)
@@ -245,15 +245,15 @@ class CudaBackend(Backend):
         if buffers.groups_vary:
             self.content.clear()
         for shard, labels in self._shards():
-            given = (*self._contexts_of(shard), *messages.from_shard(shard))
+            arguments = (*self._contexts_of(shard), *messages.from_shard(shard))
             if buffers.groups_vary:
                 self.content.draw_topics(shard, labels, globals_, None)
                 add = add_messages_of_topics(buffers.n_slots, buffers.clusters_per_thread)
                 tokens = (shard.arrays.group_start, labels[1])
                 tabulated = (buffers.base, buffers.tabulated, buffers.n_tabulated)
-                add(shard.n_groups, buffers.n_cluster_slots, *tokens, *tabulated, *given)
+                add(shard.n_groups, buffers.n_cluster_slots, *tokens, *tabulated, *arguments)
             else:
-                self.content.add_messages(shard, given)
+                self.content.add_messages(shard, arguments)
         return {"messages": messages.on_host()}
 
     def count_by_unit(self, argument: UnitCount) -> Int32s:
@@ -381,9 +381,9 @@ class CudaBackend(Backend):
         if self.observations.has_learned_bags:
             found["categories"] = self._host_categories()
         if self._parent_weights is not None:
-            given = (copy_to_host(self.clusters), self._parent_weights.row_of_unit)
+            clusters, rows = copy_to_host(self.clusters), self._parent_weights.row_of_unit
             n_clusters = self.buffers.n_cluster_slots
-            found["children"] = count_children(self.observations, *given, n_clusters)
+            found["children"] = count_children(self.observations, clusters, rows, n_clusters)
         return Sums(**found | self.content.host_sums(all_sums))
 
     def _context_statistics(self) -> Floats:

@@ -149,7 +149,7 @@ class DeviceContent:
     def finish_sums(self) -> None:
         """Add the sums of the chunks."""
 
-    def add_messages(self, shard: Shard, given: tuple[Any, ...]) -> None:
+    def add_messages(self, shard: Shard, arguments: tuple[Any, ...]) -> None:
         """Add the messages of a shard's groups to their parents (λ = ∞)."""
 
     def draw_cell_topics(self, key: Key) -> None:

@@ -20,7 +20,7 @@ from mcsquared.observations.effects import take_effects
 
 MEMORY_SHARE = 0.8  # of the free memory for the corpus; the rest is for counts and globals
 SHARD_SHARE = 0.2  # of that: a shard is copied before the memory of the last one is freed
-LARGEST_SUM = 2.0**61  # bound on sums of statistics, which are added as integers
+MAX_SUM = 2.0**61  # bound on sums of statistics, which are added as integers
 ITEMS_PER_BLOCK = 1 << 19  # vector tokens and groups whose likelihoods are in memory at a time
 
 
@@ -56,7 +56,7 @@ class DeviceCorpus:
         self.statistics = statistics_of_groups(observations)
         largest = np.abs(self.statistics).max(axis=0, initial=0.0)
         bound = np.where(largest > 0.0, largest, 1.0) * (observations.n_groups + 1)
-        self.scales = LARGEST_SUM / bound  # of statistics, before they are rounded to integers
+        self.scales = MAX_SUM / bound  # of statistics, before they are rounded to integers
         # Rows of each bag in arrays of categories, starting at a multiple of `ROWS_PER_PASS`.
         self.bag_rows, n_rows = [], 0
         for family in observations.bag_families:

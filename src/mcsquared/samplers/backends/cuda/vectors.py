@@ -120,14 +120,14 @@ class DeviceVectors(DeviceContent):
             draw_topics(*tokens, shard.first_token, *rows, *shares, *key, *labels, out)
         self._add_statistics(shard, labels[1])
 
-    def add_messages(self, shard: Shard, given: tuple[Any, ...]) -> None:
+    def add_messages(self, shard: Shard, arguments: tuple[Any, ...]) -> None:
         """Add the messages of a shard's groups, topics integrated out (λ = ∞).
 
-        ``given`` are contexts and the arguments of `DeviceMessages.from_shard`.
+        ``arguments`` are contexts and the arguments of `DeviceMessages.from_shard`.
         """
         add = add_messages_by_scores(self.buffers.clusters_per_thread)
         for first, last, _ in self._score_blocks(shard):
-            add(last - first, first, self.buffers.n_cluster_slots, self.scores, *given)
+            add(last - first, first, self.buffers.n_cluster_slots, self.scores, *arguments)
 
     def _score_blocks(self, shard: Shard) -> Iterator[tuple[int, int, int]]:
         """Score the groups of each block in every cluster; yield its bounds and n_tokens."""

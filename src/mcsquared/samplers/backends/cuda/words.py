@@ -29,7 +29,7 @@ from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus, Shard, longest
 from mcsquared.samplers.backends.cuda.effects import BaseMeasures, DeviceEffects
 from mcsquared.samplers.steps.log_joint import N_TABULATED, log_density_of_totals
 from mcsquared.samplers.steps.psi import SMALL_SUM, draw_small_topics
-from mcsquared.samplers.steps.weights import SMALLEST_SHARE
+from mcsquared.samplers.steps.weights import NEGLIGIBLE_SHARE
 from mcsquared.samplers.types import Globals, Key, Sweep
 from mcsquared.state import State
 
@@ -110,7 +110,7 @@ class DeviceWords(DeviceContent):
             scale_columns(self.variates.size, n_slots, self.variates, self.sums, self.n_words)
             return
         log_shares, out = buffers.device["log_shares"], (self.shares, self.shares_by_topic)
-        weigh_topics(self.shares.size, n_slots, log_shares, 1.0, SMALLEST_SHARE, self.sums, *out)
+        weigh_topics(self.shares.size, n_slots, log_shares, 1.0, NEGLIGIBLE_SHARE, self.sums, *out)
         self._tabulate_mixtures()
 
     def load(self, globals_: Globals) -> None:
@@ -159,15 +159,15 @@ class DeviceWords(DeviceContent):
         weights = (self.mixtures, buffers.log_cluster_weights)
         draw(*sizes, *words, *weights, *contexts, *key, labels[0], self.tokens_of_cell)
 
-    def add_messages(self, shard: Shard, given: tuple[Any, ...]) -> None:
+    def add_messages(self, shard: Shard, arguments: tuple[Any, ...]) -> None:
         """Add the messages of a shard's groups, topics integrated out (λ = ∞).
 
-        ``given`` are contexts and the arguments of `DeviceMessages.from_shard`.
+        ``arguments`` are contexts and the arguments of `DeviceMessages.from_shard`.
         """
         buffers, arrays = self.buffers, shard.arrays
         add = add_messages_of_words(buffers.clusters_per_thread)
         words = (arrays.order, arrays.entry_start, arrays.entry_word, arrays.entry_count)
-        add(shard.n_groups, buffers.n_cluster_slots, *words, self.mixtures, *given)
+        add(shard.n_groups, buffers.n_cluster_slots, *words, self.mixtures, *arguments)
 
     def draw_cell_topics(self, key: Key) -> None:
         """Draw topics by (cluster, word) cell (λ = ∞)."""
