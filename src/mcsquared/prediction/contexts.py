@@ -137,11 +137,11 @@ def value_probabilities(posterior: Posterior, corpus: Corpus, name: str) -> Floa
         log_context = log_context_given_cluster(posterior, draw, corpus, leave_out=name)
         log_prior = log_cluster_prior(parameters, log_context)
         assert parameters.effects is not None
-        given = replace(parameters, effects=parameters.effects.without(name))
+        without_values = replace(parameters, effects=parameters.effects.without(name))
         log_values = _log_values(posterior, draw, name)
         cluster = np.minimum(np.arange(log_prior.shape[1]), parameters.n_clusters)
         parts = (log_prior, log_values[cluster], EFFECT_ITERATIONS)
-        total += weight * np.exp(predict_values_of_groups(corpus, given, *parts))
+        total += weight * np.exp(predict_values_of_groups(corpus, without_values, *parts))
     return total / total.sum(axis=1, keepdims=True)
 
 

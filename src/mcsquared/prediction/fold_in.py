@@ -182,8 +182,8 @@ def _samplers_of_groups(
     for j in range(corpus.n_groups):
         with np.errstate(divide="ignore"):
             log_shares = np.log(weights[j] * shares + rest[j])
-        given, group = replace(plain, log_topic_given_cluster=log_shares), slice(j, j + 1)
-        for _, sampler in _samplers(corpus[[j]], given, log_prior[group]):
+        own_parameters, group = replace(plain, log_topic_given_cluster=log_shares), slice(j, j + 1)
+        for _, sampler in _samplers(corpus[[j]], own_parameters, log_prior[group]):
             yield group, sampler
 
 

@@ -79,7 +79,7 @@ def change_cluster(state, k, clusters):
 
 
 @njit(cache=True, error_model="numpy")
-def heaviest(weights, row):
+def most_probable(weights, row):
     """Return the topic with the largest weights × row."""
     best = 0
     for m in range(1, row.size):
@@ -97,7 +97,7 @@ def draw_product(weights, row, sums, u):
     total = sum_products(weights, row, row.size, sums)
     m = search_products(sums, u * total)
     if m < 0:  # by rounding
-        m = heaviest(weights, row)
+        m = most_probable(weights, row)
     return m, (total if total > MIN_PRECISE_SUM else 0.0)
 
 

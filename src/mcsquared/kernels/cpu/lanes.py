@@ -82,9 +82,9 @@ def llvm_intrinsic(result, *arguments):
 
     def decorate(function):
         @wraps(function)
-        def define(typing_context, *given):
-            returned = result if isinstance(result, types.Type) else result(*given)
-            pairs = zip(arguments, given, strict=True)
+        def define(typing_context, *actual):
+            returned = result if isinstance(result, types.Type) else result(*actual)
+            pairs = zip(arguments, actual, strict=True)
             signature = returned(*(g if a in (ARRAY, ANY) else a for a, g in pairs))
 
             def generate(context, builder, signature, values):

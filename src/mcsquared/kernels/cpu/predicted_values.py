@@ -29,9 +29,8 @@ from mcsquared.kernels.cpu.group_state import ClusterBases, draw_cluster, empty_
 from mcsquared.kernels.rng import BLOCK, uniform
 
 F = np.float32
-START_VALUE, VALUE, PROPOSED_VALUE = range(
-    6, 9
-)  # steps of random numbers, after those of `fold_in`
+# Steps of random numbers, after those of `fold_in`.
+START_VALUE, VALUE, PROPOSED_VALUE = range(6, 9)
 
 
 class ValueRows(NamedTuple):
