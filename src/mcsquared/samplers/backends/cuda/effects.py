@@ -15,7 +15,7 @@ from mcsquared.observations import Observations
 from mcsquared.samplers.backends.cuda.buffers import Buffers, Shapes
 from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus, Shard
 from mcsquared.samplers.steps.effects import scales_of_patterns
-from mcsquared.samplers.steps.weights import SMALLEST_SHARE
+from mcsquared.samplers.steps.weights import NEGLIGIBLE_SHARE
 from mcsquared.samplers.types import EffectDraw, Globals
 
 MAX_BASES = 1 << 24  # numbers λ b_jm of words in memory at a time: 64 MiB
@@ -85,7 +85,7 @@ class DeviceEffects:
         """Copy topic weights of values and weights of effects, drawn on the host, to the GPU."""
         assert effects is not None
         copy_to_device(effects.log_shares.reshape(-1), self.log_rows)
-        self._weigh(self.of_groups, effects.weights, lam, SMALLEST_SHARE)
+        self._weigh(self.of_groups, effects.weights, lam, NEGLIGIBLE_SHARE)
         if not self.is_words:
             self._weigh(self.of_tokens, effects.weights, 1.0, 0.0)
 
