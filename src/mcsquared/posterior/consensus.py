@@ -20,7 +20,7 @@ from mcsquared.errors import InputError
 
 Loss = Literal["vi", "binder"]
 
-_PHI: dict[str, Callable[[NDArray[Any]], Floats]] = {
+_TERMS: dict[str, Callable[[NDArray[Any]], Floats]] = {
     "vi": lambda count: count * np.log(np.maximum(count, 1)),
     "binder": lambda count: np.square(count, dtype=np.float64),
 }
@@ -57,17 +57,17 @@ def consensus(draws: Int32s, loss: Loss = "vi", max_clusters: int | None = None)
     The loss is the variation of information, or ("binder") the number of pairs of groups on which
     two partitions disagree. ``max_clusters`` must be at least the number of clusters of every draw.
     """
-    phi = _phi(loss)
+    term = _term_of_size(loss)
     n_draws, n_groups = draws.shape
     chosen = evenly_spaced(n_draws, max(_MAX_TABLE_SIZE // n_groups, _MIN_DRAWS))
     # Clusters are renumbered, so that the result does not depend on their labels in the draws.
     draws = np.stack([numbered_by_size(draws[draw]) for draw in chosen])
-    search = _Search(draws, phi, max_clusters)
+    search = _Search(draws, term, max_clusters)
     # If the draws disagree, lists are long: use fewer draws.
     if search.pass_cost > _MAX_PASS_COST:
         limit = int(len(draws) * _MAX_PASS_COST / search.pass_cost)
         chosen = evenly_spaced(len(draws), max(limit, _MIN_DRAWS))
-        search = _Search(draws[chosen], phi, max_clusters)
+        search = _Search(draws[chosen], term, max_clusters)
     return numbered_by_size(search.run()[search.unit_of_group])
 
 
@@ -76,10 +76,10 @@ def expected_loss(labels: Int32s, draws: Int32s, loss: Loss = "vi") -> float:
 
     The loss "vi" is in nats, "binder" is a share of all pairs of groups.
     """
-    phi, total = _phi(loss), 0.0
+    term, total = _term_of_size(loss), 0.0
     for draw in draws:
-        total += phi(np.bincount(labels)).sum() + phi(np.bincount(draw)).sum()
-        total -= 2.0 * phi(contingency(labels, draw).data).sum()
+        total += term(np.bincount(labels)).sum() + term(np.bincount(draw)).sum()
+        total -= 2.0 * term(contingency(labels, draw).data).sum()
     n_groups = labels.size
     scale = n_groups if loss == "vi" else max(n_groups * (n_groups - 1), 1)
     return max(float(total) / (len(draws) * scale), 0.0)
@@ -112,10 +112,10 @@ def numbered_by_size(labels: Int32s) -> Int32s:
     return rank[inverse]
 
 
-def _phi(loss: str) -> Callable[[NDArray[Any]], Floats]:
-    if loss not in _PHI:
+def _term_of_size(loss: str) -> Callable[[NDArray[Any]], Floats]:
+    if loss not in _TERMS:
         raise InputError(f"loss must be 'vi' or 'binder', got {loss!r}")
-    return _PHI[loss]
+    return _TERMS[loss]
 
 
 def evenly_spaced(n: int, limit: int) -> Int64s:
@@ -129,7 +129,7 @@ class _Search:
     def __init__(
         self,
         draws: Int32s,
-        phi: Callable[[NDArray[Any]], Floats],
+        term: Callable[[NDArray[Any]], Floats],
         max_clusters: int | None = None,
     ) -> None:
         from mcsquared.kernels.cpu import consensus as kernels
@@ -152,7 +152,7 @@ class _Search:
             row_cluster=np.zeros(row_of_unit.size, np.int32),
             row_count=np.zeros(row_of_unit.size, np.int32),
             size=np.zeros(self.n_units, np.int64),
-            phi=phi(np.arange(weight.sum() + 1, dtype=np.float64)),
+            term=term(np.arange(weight.sum() + 1, dtype=np.float64)),
             gain=np.zeros(self.n_units),
             seen=np.zeros(self.n_units, np.int32),
         )

@@ -15,7 +15,7 @@ from mcsquared.state import State
 def likely_cause(state: State, observations: Observations, priors: Priors) -> str:
     """Return the likely cause of an overflow: the content, a context or a hyper-parameter."""
     counts = state.counts
-    suspects = [
+    contexts = [
         (next(name for name, f in priors.contexts.items() if f is family), family, columns)
         for family, columns in observations.context_columns
     ]
@@ -24,7 +24,7 @@ def likely_cause(state: State, observations: Observations, priors: Priors) -> st
             normalisers = observations.content_family.log_normaliser(counts.topic_statistics)
             if not np.isfinite(normalisers).all():
                 return "the scale of the content: rescale it"
-        for name, family, columns in suspects:
+        for name, family, columns in contexts:
             normalisers = family.log_normaliser(counts.context_statistics[:, columns])
             if not np.isfinite(normalisers).all():
                 return f"the scale of context {name!r} or the fields of its family: rescale it"

@@ -31,7 +31,7 @@ class ContingencyTables(NamedTuple):
     row_cluster: np.ndarray  # int32 (n_units × n_draws,): cluster of each entry
     row_count: np.ndarray  # int32 (n_units × n_draws,): number of groups shared with the row
     size: np.ndarray  # int64 (n_units,): number of groups in each cluster
-    phi: np.ndarray  # float64 (n_groups + 1,): φ(n) of n = 0, 1, ...
+    term: np.ndarray  # float64 (n_groups + 1,): φ(n) of n = 0, 1, ...
     gain: np.ndarray  # float64 (n_units,): scratch, 0 between calls
     seen: np.ndarray  # int32 (n_units,): scratch
 
@@ -77,9 +77,9 @@ def _cheapest_cluster(unit, current, tables):
     Costs are relative to a new cluster. A cluster that shares no row with the unit is never
     cheaper, so only clusters in the unit's rows are considered; -1 if there are none.
     """
-    phi, gain, seen, size = tables.phi, tables.gain, tables.seen, tables.size
+    term, gain, seen, size = tables.term, tables.gain, tables.seen, tables.size
     weight = tables.weight[unit]
-    alone = phi[weight]
+    alone = term[weight]
     n_seen = 0
     for row in tables.row_of_unit[unit]:
         start = tables.row_start[row]
@@ -89,10 +89,10 @@ def _cheapest_cluster(unit, current, tables):
                 seen[n_seen] = cluster
                 n_seen += 1
             count = tables.row_count[index]
-            gain[cluster] += phi[count + weight] - phi[count] - alone
+            gain[cluster] += term[count + weight] - term[count] - alone
     best, lowest, current_cost = -1, np.inf, 0.0
     for cluster in seen[:n_seen]:
-        cost = phi[size[cluster] + weight] - phi[size[cluster]] - alone
+        cost = term[size[cluster] + weight] - term[size[cluster]] - alone
         cost -= 2.0 / tables.row_of_unit.shape[1] * gain[cluster]
         gain[cluster] = 0.0
         if cluster == current:
@@ -194,7 +194,7 @@ def _best_merge(cluster, units, visited, tables, highest):
 
     The cluster is -1, and the change ``highest``, if the loss would change by more with all others.
     """
-    phi, gain, seen, size = tables.phi, tables.gain, tables.seen, tables.size
+    term, gain, seen, size = tables.term, tables.gain, tables.seen, tables.size
     n_draws = tables.row_of_unit.shape[1]
     n_seen = 0
     for unit in units:
@@ -214,10 +214,10 @@ def _best_merge(cluster, units, visited, tables, highest):
                         seen[n_seen] = other
                         n_seen += 1
                     count = tables.row_count[index]
-                    gain[other] += phi[shared + count] - phi[shared] - phi[count]
+                    gain[other] += term[shared + count] - term[shared] - term[count]
     best, lowest = -1, highest
     for other in seen[:n_seen]:
-        change = phi[size[cluster] + size[other]] - phi[size[cluster]] - phi[size[other]]
+        change = term[size[cluster] + size[other]] - term[size[cluster]] - term[size[other]]
         change -= 2.0 / n_draws * gain[other]
         gain[other] = 0.0
         if change < lowest or (change == lowest and other < best):
@@ -250,7 +250,7 @@ def merge(labels, tables):
         if tables.size[cluster] == 0 or grown[cluster]:
             continue
         units = by_cluster[start[cluster] : start[cluster + 1]]
-        highest = -1e-9 * (1.0 + tables.phi[tables.size[cluster]])
+        highest = -1e-9 * (1.0 + tables.term[tables.size[cluster]])
         best, _ = _best_merge(cluster, units, visited, tables, highest)
         if best >= 0:
             n_merges += 1
@@ -289,8 +289,8 @@ def loss(tables):
     for row in range(tables.row_length.size):
         start = tables.row_start[row]
         for count in tables.row_count[start : start + tables.row_length[row]]:
-            shared += tables.phi[count]
+            shared += tables.term[count]
     total = 0.0
     for count in tables.size:
-        total += tables.phi[count]
+        total += tables.term[count]
     return total - 2.0 / tables.row_of_unit.shape[1] * shared

@@ -64,7 +64,7 @@ def mix_topics(table, rows, shares, result):
     Four entries at a time take a quarter of the memory traffic.
     """
     start, topic, value, shape, scale = table
-    width, tau, mixed = UNSIGNED(shares.shape[1]), shares.ravel(), result.ravel()
+    width, flat, mixed = UNSIGNED(shares.shape[1]), shares.ravel(), result.ravel()
     prior = np.zeros(shares.shape[1], np.float32)
     for m in range(scale.size):
         for k in range(width):
@@ -79,13 +79,13 @@ def mix_topics(table, rows, shares, result):
             c, d = UNSIGNED(topic[entry + 2]) * width, UNSIGNED(topic[entry + 3]) * width
             w, x, y, z = value[entry], value[entry + 1], value[entry + 2], value[entry + 3]
             for k in range(width):
-                first, second = w * tau[a + k] + x * tau[b + k], y * tau[c + k] + z * tau[d + k]
+                first, second = w * flat[a + k] + x * flat[b + k], y * flat[c + k] + z * flat[d + k]
                 mixed[begin + k] += first + second
             entry += 4
         while entry < last:
             a, w = UNSIGNED(topic[entry]) * width, value[entry]
             for k in range(width):
-                mixed[begin + k] += w * tau[a + k]
+                mixed[begin + k] += w * flat[a + k]
             entry += 1
 
 
@@ -211,13 +211,13 @@ def padded(values):
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
-def mix_tile(tile_rows, entries, tile, theta, result):
+def mix_tile(tile_rows, entries, tile, shares, result):
     """Write Σ_m θ_m ψ_m(w) of the entries of a block of one group."""
-    width = UNSIGNED(theta.size)
+    width = UNSIGNED(shares.size)
     for i in range(tile_rows.size):
         begin, total = UNSIGNED(tile_rows[i]) * width, ZERO
         for a in range(width):
-            total += theta[a] * tile[begin + a]
+            total += shares[a] * tile[begin + a]
         result[entries[i]] = total
 
 
@@ -228,11 +228,11 @@ def mix_rows(start, rows, table, topics, shared, result):
     for first in range(0, start.size - 1, MIXED_GROUPS):
         last = min(first + MIXED_GROUPS, start.size - 1)
         blocks = sort_entries(start[first : last + 1], rows, MIX_BLOCKS, shared, tile_row_of)
-        theta, n_groups = padded(topics[first:last]), last - first
+        shares, n_groups = padded(topics[first:last]), last - first
         tile = np.empty(np.diff(blocks.first).max() * scale.size, np.float32)
         for b in range(MIX_BLOCKS):
             fill_tile(table, blocks.row[blocks.first[b] : blocks.first[b + 1]], scale, tile)
             for j in range(n_groups):
                 cell = b * n_groups + j
                 part = slice(blocks.bounds[cell], blocks.bounds[cell + 1])
-                mix_tile(blocks.tile_row[part], blocks.entry[part], tile, theta[j], result)
+                mix_tile(blocks.tile_row[part], blocks.entry[part], tile, shares[j], result)
