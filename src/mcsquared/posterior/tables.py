@@ -153,16 +153,15 @@ def aligned_shares(posterior: Posterior) -> Iterator[tuple[float, ParameterDraw,
         yield float(weight), draw, shares
 
 
-def topic_given_group(posterior: Posterior, dtype: type = np.float64) -> NDArray[Any]:
+def topic_given_group(posterior: Posterior) -> Floats:
     """Return the topic shares of each group's clusters, averaged over draws: (n_groups, n_topics).
 
     Rows sum to less than 1 if topics of some draws are unmatched.
     """
-    total: NDArray[Any] = np.zeros((posterior.n_groups, posterior.n_topics), dtype)
+    total = np.zeros((posterior.n_groups, posterior.n_topics))
     for weight, draw, shares in aligned_shares(posterior):
-        total += weight * shares.astype(dtype)[posterior.cluster_of_group[draw.index]]
-    total /= len(posterior.parameters)
-    return total
+        total += weight * shares[posterior.cluster_of_group[draw.index]]
+    return total / len(posterior.parameters)
 
 
 def cluster_given_topic(posterior: Posterior) -> Floats:
