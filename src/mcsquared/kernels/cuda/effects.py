@@ -53,19 +53,9 @@ def fill_bases(
 ):
     """Write λ b_j of the groups ``order[first:]`` to the rows of ``out``, topic by topic.
 
-    Parameters
-    ----------
-    n_cells : int
-        Number of groups times number of topic slots.
-    value_start, value_row, value_effect, value_share, pattern
-        Fields of `EffectValues`.
-    base, rows, weights, scales
-        Fields of `SourceRows`, flat, float32 or float64.
-    row_of_group : int32 (n_groups,)
-        Output: the row of each of these groups.
-    out : like ``base`` (n_cells,)
-    log_out : float64 (n_cells,) or (0,)
-        Output: the logarithm, if it has cells.
+    ``n_cells`` is the number of groups times that of topic slots, the size of ``out`` and, unless
+    it is empty, of ``log_out``, float64, which gets the logarithms. The fields of `EffectValues`
+    and of `SourceRows` are flat. ``row_of_group``, int32 (n_groups,), gets the row of each group.
     """
     cell = int32(cuda.grid(1))
     if cell >= n_cells:
@@ -127,13 +117,8 @@ def score_topics_with_effects(
 ):
     """Write Σ_m ln Γ(λ b_jm + n_m) − ln Γ(λ b_jm) to float32 ``part``, for every cluster.
 
-    Parameters
-    ----------
-    count : int32 (N_WARPS, topic slots)
-        n_m of the group of each warp, shared.
-    rest : float32 (N_WARPS, topic slots)
-        Output, shared: the part of λ b_jm that does not depend on the cluster, for the group's
-        topics.
+    The shared arrays (N_WARPS, topic slots) have a row for the group of each warp: ``count``,
+    int32, the n_m, and ``rest``, float32, output, the part of λ b_jm without the cluster.
     """
     thread, warp, w = thread_of_warp(), warp_of_block(), sources[1][0] * scale
     first, last = values[0][j], values[0][j + 1]
@@ -243,8 +228,8 @@ def resample_groups_with_effects(n_slots, per_thread):
         sources, scale = (rows, weights), scales[pattern[j]]
         count_topics(n_slots, first, last, topic_of_token, count)
 
-        given = (count, scale, base_by_topic, values, sources, base)
-        score_topics_with_effects(j, n_slots, n_cluster_slots, lam, *given, part)
+        inputs = (count, scale, base_by_topic, values, sources, base)
+        score_topics_with_effects(j, n_slots, n_cluster_slots, lam, *inputs, part)
         for q in range(per_thread):
             k = q * 32 + thread
             score[q] = log_weights[k] + float64(part[q]) if k < n_cluster_slots else -math.inf

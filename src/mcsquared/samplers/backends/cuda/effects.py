@@ -89,11 +89,11 @@ class DeviceEffects:
         if not self.is_words:
             self._weigh(self.of_tokens, effects.weights, 1.0, 0.0)
 
-    def _weigh(self, sources: Sources, weights: Floats, factor: float, smallest: float) -> None:
+    def _weigh(self, sources: Sources, weights: Floats, factor: float, minimum: float) -> None:
         """Fill the arrays of `Sources`, except those of clusters."""
         rows, no_sums = sources.rows, self.buffers.no_sums
-        given = (rows.size, self.buffers.n_slots, self.log_rows, float(factor), smallest)
-        weigh_topics(*given, no_sums, rows, rows[:0])
+        inputs = (rows.size, self.buffers.n_slots, self.log_rows, float(factor), minimum)
+        weigh_topics(*inputs, no_sums, rows, rows[:0])
         copy_to_device(weights.astype(rows.dtype), sources.weights)
         copy_to_device(scales_of_patterns(weights).astype(rows.dtype), sources.scales)
 
@@ -125,7 +125,7 @@ class DeviceEffects:
         buffers, (clusters, topics) = self.buffers, labels
         resample = resample_groups_with_effects(buffers.n_slots, buffers.clusters_per_thread)
         sizes = (shard.n_groups, shard.first_group, shard.first_token, buffers.n_cluster_slots)
-        given = (shard.arrays.group_start, topics, *self._values(shard), float(globals_.lam))
+        tokens = (shard.arrays.group_start, topics, *self._values(shard), float(globals_.lam))
         names = ("topics_in_cluster", "tables_in_cluster", "tables_of_values", "tables_by_pattern")
         out = (clusters, *(buffers.device[name] for name in names), log_likelihood)
-        resample(*sizes, *given, *self.of_groups, *contexts, *globals_.key, *out)
+        resample(*sizes, *tokens, *self.of_groups, *contexts, *globals_.key, *out)
