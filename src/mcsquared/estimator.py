@@ -260,7 +260,7 @@ class MC2(ClusterMixin, TopicTransformer):
         )
         earlier = self._earlier if self.warm_start else None
         result = fit.run(corpus, earlier.states_for(fit, corpus) if earlier else [])
-        result.posterior.notes[:0] = [distinct_note(name) for name in distinct]
+        result.posterior.notes[:0] = [distinct_note(column) for column in distinct]
         self._set_fitted(result.posterior, result.labels)
         self._stopped = result.stopped
         if isinstance(corpus.content, Vectors):

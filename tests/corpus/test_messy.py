@@ -210,6 +210,9 @@ def test_ngrams_hashtags_emojis_and_languages_are_options():
         *("hund", "katze", "#wau", "\U0001f600")
     }
     assert "der hund" in mc2.Corpus.from_texts(texts, ngrams=2, max_df=1.0).vocabulary
+    assert not any("emojis" in note for note in mc2.Corpus.from_texts(texts, **options).notes)
+    notes = mc2.Corpus.from_texts(texts * 9, max_df=1.0).notes
+    assert any(note.startswith("50% of the texts contain emojis, which are") for note in notes)
     with pytest.raises(InputError, match="keep must contain only 'hashtags' or 'emojis', got 'x'"):
         mc2.Corpus.from_texts(texts, keep=["x"])
     with pytest.raises(InputError, match="stop_words must be"):
@@ -364,10 +367,10 @@ def test_a_model_splits_new_texts_as_those_of_the_fit(tmp_path):
 
 
 def test_amounts_of_one_currency_are_numbers(tmp_path):
-    prices = ["€1,299.00", "12,50 €", "EUR 1.000", "-3 €", "7,- €", "€ 2'500.75"]
-    expected = [1299.0, 12.5, 1000.0, -3.0, 7.0, 2500.75, None]
+    prices = ["€1,299.00", "12,50 €", "EUR 1.000", "-3 €", "7,- €", "€ 2'500.75", "44", "8,5"]
+    expected = [1299.0, 12.5, 1000.0, -3.0, 7.0, 2500.75, 44.0, 8.5, None]
     frame = pd.DataFrame(
-        {"text": ["red car", "blue car"] * 3 + ["red bus"], "price": [*prices, None]}
+        {"text": ["red car", "blue car"] * 4 + ["red bus"], "price": [*prices, None]}
     )
     frame.to_csv(tmp_path / "a.csv", index=False)
     frame.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
@@ -386,6 +389,7 @@ def test_amounts_of_one_currency_are_numbers(tmp_path):
             "most strings are amounts, but not 'on request': leave such fields empty",
         ),
         ([f"REF {i % 9}" for i in range(40)], ""),
+        (["5 €", "6", "7", "8"] * 10, ""),
     ],
 )
 def test_other_amounts_are_pointed_out(values, hint):

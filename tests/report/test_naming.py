@@ -213,6 +213,16 @@ def test_the_ends_of_a_range_do_not_count_as_evidence_for_it():
     assert not SharedValue("x 1–2", 0.49, 0.1, 2.0 / 40).is_clear
 
 
+def test_two_values_of_a_bag_tell_clusters_without_common_words_apart():
+    posterior, _ = rare_words(0.12)
+    on_sale = ["deals" if k == 1 else "full price" for k in posterior.labels]
+    shop = ["web" if k < 2 else "store" for k in posterior.labels]
+    tags = [list(pair) for pair in zip(on_sale, shop, strict=True)]
+    names = cluster_names(with_contexts(posterior, tags=tags))
+    assert {*names[1].split(", ")[:2]} == {"deals", "web"}
+    assert "store" in names[2].split(", ")
+
+
 @pytest.mark.parametrize("is_bag", [True, False])
 def test_a_cluster_without_common_words_is_named_by_a_value_that_it_lacks(is_bag):
     posterior, _ = rare_words(0.4)

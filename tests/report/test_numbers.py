@@ -58,6 +58,17 @@ def test_large_numbers_are_rounded_and_minus_signs_are_signs(browser, pages, num
     assert browser.run(f"{FUNCTIONS} return formatNumber(arguments[0])", number) == text
 
 
+def test_intervals_of_differences_stay_within_100_percent(browser, pages):
+    browser.open(pages["acting"])
+    found = {"share": [0.999, 0.0], "low": [0.9, 0.0], "high": [1.0, 0.1]}
+    for first, second in ((0, 1), (1, 0)):
+        script = f"{FUNCTIONS} return differenceOf(...arguments)"
+        interval = browser.run(script, found, first, second)
+        ends = sorted(abs(interval[end]) for end in ("low", "high"))
+        assert 0.8 < ends[0] < 0.999
+        assert ends[1] == 1
+
+
 def test_numbers_are_numbers_in_downloads(browser, pages):
     browser.open(pages["acting"])
     csv = browser.run(f"{FUNCTIONS} return csvOf([['a', '−2.5', -3, '=1']])")

@@ -295,3 +295,30 @@ def test_values_as_frequent_as_overall_are_not_called_characteristic(browser, tm
     mark, place = sorted(cards)
     assert 1 <= len(re.findall(r"mark\d", mark)) <= 2
     assert "No value is clearly more frequent than overall." in place
+    assert "Line: share in all clusters." in mark
+    assert "Line:" not in place
+
+
+def test_values_of_a_single_group_are_not_characteristic_of_a_cluster(browser, tmp_path):
+    kind = np.arange(128) // 8 % 4
+    words = [[f"word{3 * k + i % 3}" for i in range(12)] for k in kind]
+    labels = [f"label{j // 2 * 2}" if j % 16 else "rare" for j in range(128)]
+    corpus = mc2.Corpus.from_tokens(words, {"label": labels})
+    model = mc2.MC2(n_sweeps=60, n_chains=1, random_state=0, progress=False).fit(corpus)
+    mc2.write_report(model, tmp_path / "page.html")
+    browser.open(tmp_path / "page.html")
+    browser.go("clusters", 0)
+    (card,) = [text for text in browser.texts("article .card") if "most characteristic" in text]
+    shares = [float(x) for x in re.findall(r"([\d.]+)%", card)]
+    size = (model.labels_ == 0).sum()
+    assert all(share / 100 * size >= 1.4 for share in shares)
+
+
+def test_emojis_and_hashtags_are_coloured_in_texts(browser, tmp_path):
+    texts = ["great sound \U0001f3a7 #music", "dull book \U0001f4da @shop"] * 20
+    corpus = mc2.Corpus.from_texts(texts, max_df=1.0, keep=["emojis", "hashtags"])
+    model = mc2.MC2(n_sweeps=20, n_chains=1, random_state=0, progress=False).fit(corpus)
+    mc2.write_report(model, tmp_path / "page.html", corpus=corpus, texts=texts)
+    browser.open(tmp_path / "page.html")
+    browser.go("groups", 0)
+    assert browser.texts(".document mark") == ["great", "sound", "\U0001f3a7", "#music"]

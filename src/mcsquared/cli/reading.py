@@ -188,8 +188,7 @@ def read_for_fit(file: FileOptions, contexts: list[ContextOption]) -> Corpus | P
             del columns[context.name]
             corpus.notes.append(f"the context {context.name!r} is not used, because it is empty")
         elif context.family == "auto" and columns[context.name].is_distinct:
-            del columns[context.name]
-            corpus.notes.append(distinct_note(context.name))
+            corpus.notes.append(distinct_note(columns.pop(context.name)))
         elif context.family != "auto":
             columns[context.name] = columns[context.name].convert_for(context.family)
     return corpus.with_contexts(columns)

@@ -294,12 +294,13 @@ def vector_observations(corpus: Corpus, family: ConjugateFamily) -> Any:
     return family.from_vectors(corpus.content.values)
 
 
-def chosen_contexts(corpus: Corpus, contexts: Any) -> tuple[Any, list[str]]:
+def chosen_contexts(corpus: Corpus, contexts: Any) -> tuple[Any, list[Column]]:
     """Return the contexts of a fit, and columns left out because their values are distinct."""
     if not isinstance(contexts, str) or contexts != "auto":
         return contexts, []
-    distinct = [name for name, column in all_contexts(corpus).items() if column.is_distinct]
-    return {name: "auto" for name in all_contexts(corpus) if name not in distinct}, distinct
+    columns = all_contexts(corpus)
+    distinct = {name: column for name, column in columns.items() if column.is_distinct}
+    return {name: "auto" for name in columns if name not in distinct}, [*distinct.values()]
 
 
 def all_contexts(corpus: Corpus) -> dict[str, Column]:

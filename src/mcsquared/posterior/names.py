@@ -194,7 +194,7 @@ def _word_phrases(
         listed = content.words[k] >= 0
         word, share = content.words[k][listed], content.n_groups[k][listed] / size
         common, other, frequent = _ranked(word, share, overall[word])
-        values, last, is_mixed = contexts[k][:1], "", False
+        values, last, is_mixed = contexts[k][:N_PHRASES], "", False
         gain = naming_gain(share, overall[word])[word == common[0]].item() if common else 0.0
         found = shared[k]
         if found is not None and found.gain > gain and (common or not values):

@@ -34,17 +34,20 @@ def currency_of(text: str) -> str | None:
 def python_amounts(fields: Sequence[str]) -> list[str] | None:
     """Return amounts of one currency in Python's notation, each read in its own notation.
 
-    None if a field is not an amount, or if there are several currencies.
+    None if a field is not an amount, if there are several currencies, or if most have none.
 
     Examples
     --------
-    >>> python_amounts(["€1,299.00", "12,50 €", "EUR 1.000"])
-    ['1299.00', '12.50', '1000']
+    >>> python_amounts(["€1,299.00", "12,50 €", "EUR 1.000", "44"])
+    ['1299.00', '12.50', '1000', '44']
     >>> python_amounts(["$5", "5 €"])
     """
-    if len({currency_of(field) for field in fields}) != 1 or currency_of(fields[0]) is None:
+    currencies = [currency_of(field) for field in fields]
+    if len({*currencies} - {None}) != 1 or 2 * currencies.count(None) > len(fields):
         return None
-    return [_python_number(_AMOUNT.fullmatch(field)) or "" for field in fields]
+    numbers = [_python_number(_AMOUNT.fullmatch(field)) for field in fields]
+    present = [number for number in numbers if number is not None]
+    return present if len(present) == len(fields) else None
 
 
 def _python_number(amount: re.Match[str] | None) -> str | None:

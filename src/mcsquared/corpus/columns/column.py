@@ -128,7 +128,7 @@ class Column:
 
     @property
     def is_distinct(self) -> bool:
-        """Whether all values are distinct categories, which gives no information about clusters.
+        """Whether all values, or all items of a bag, occur once and so do not inform on clusters.
 
         Examples
         --------
@@ -136,9 +136,10 @@ class Column:
         >>> mc2.corpus.Column("id", "category", np.arange(30), np.array(names)).is_distinct
         True
         """
-        if self.kind != "category" or self.categories is None:
+        if self.kind not in ("category", "bag") or self.categories is None:
             return False
-        return is_distinct(self.categories.tolist(), int(self.observed.sum()))
+        n_values = self.values.nnz if self.kind == "bag" else int(self.observed.sum())
+        return is_distinct(self.categories.tolist(), n_values)
 
     def default_family(self) -> ConjugateFamily:
         """Return the default family of this kind of column."""
@@ -278,9 +279,10 @@ def _bag_matrix(name: str, values: Any) -> sparse.csr_matrix:
     return values if is_canonical else canonical_counts(values, f"context {name!r}")
 
 
-def distinct_note(name: str) -> str:
+def distinct_note(column: Column) -> str:
     """Return the note on a context that is not used because all of its values are distinct."""
+    name, family = column.name, "bag" if column.kind == "bag" else "categorical"
     return (
         f"the context {name!r} is not used, because all its values are distinct; to use it, pass "
-        f"contexts={{{name!r}: 'categorical'}} ({name}:categorical in mc2 fit)"
+        f"contexts={{{name!r}: {family!r}}} ({name}:{family} in mc2 fit)"
     )

@@ -22,12 +22,15 @@ _NANOSECOND_DAYS = 106751.0  # before and after 1970 that int64 nanoseconds can 
 _MIN_DISTINCT = 20  # fewer values may all be distinct by chance
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "nat", "<na>"})
 # Marks that spreadsheets and questionnaires leave in columns of numbers and dates.
-_MISSING_AMONG_NUMBERS = frozenset({"#n/a", "#value!", "#div/0!", "n.a.", "k.a.", "n.d."})
+_MISSING_AMONG_NUMBERS = frozenset(
+    {"#n/a", "#value!", "#div/0!", "n.a.", "k.a.", "n.d.", "s.d.", "n.c."}
+)
 _BOOLEANS = {"true": True, "false": False}
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _NUMBER = re.compile(
     r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(inf|infinity)", re.IGNORECASE
 )
+_YEAR = re.compile("[12][0-9]{3}")
 _MIN_SHARE = 0.8  # of the distinct strings: a column meant to contain numbers or dates
 _NOTATIONS = {  # by decimal mark: 1,234.5 and 1.234,5
     decimal: re.compile(
@@ -136,6 +139,10 @@ def hint(categories: Sequence[str], n_observed: int) -> str:
         return "all values are distinct, which gives no information about clusters"
     if 2 * len(categories) > n_observed >= _MIN_DISTINCT:
         return "most values are distinct, which gives little information about clusters"
+    first_spelling: dict[str, str] = {}
+    for text in categories:
+        if (first := first_spelling.setdefault(text.casefold(), text)) != text:
+            return f"{first!r:.30} and {text!r:.30} are two categories: write them alike"
     marks = [text for text in categories if text.lower() in _MISSING - {"none"}]
     if marks and len(marks) < len(categories):
         return f"{marks[0]!r} is a category of its own: leave the field empty if it means missing"
@@ -160,7 +167,7 @@ def _is_number(text: str) -> bool:
 
 
 def _is_date(text: str) -> bool:
-    return parse_date(text, day_first=True) is not None
+    return parse_date(text, day_first=True) is not None or _YEAR.fullmatch(text) is not None
 
 
 def _is_blank(field: str) -> bool:
@@ -248,19 +255,23 @@ def iso_days(text: str) -> float | None:
 
 
 def _dates(fields: list[str]) -> Any:
-    """Return fields as datetime64[us], missing ones as NaT; None if some are not dates."""
+    """Return fields as datetime64[us], missing ones as NaT; None if some are not dates.
+
+    A year among dates, such as "1913", is the middle of that year; years alone are numbers.
+    """
     dates = np.full(len(fields), "NaT", dtype="datetime64[us]")
-    has_dates = False
+    n_dates = n_years = 0
     day_first = is_day_first(fields)
     for i, field in enumerate(fields):
         if field.lower() in _MISSING:
             continue
-        moment = parse_date(field, day_first)
+        is_year = _YEAR.fullmatch(field) is not None
+        moment = parse_date(f"{field}-07-01" if is_year else field, day_first)
         if moment is None:
             return None
         dates[i] = moment
-        has_dates = True
-    return dates if has_dates else None
+        n_dates, n_years = n_dates + 1, n_years + is_year
+    return dates if n_dates and n_dates - n_years >= _MIN_SHARE * n_dates else None
 
 
 def days_to_dates(days: Any) -> NDArray[np.datetime64]:

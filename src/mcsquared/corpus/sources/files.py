@@ -236,6 +236,8 @@ def _without_objects(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
         listed = [value for value in values if isinstance(value, list)]
         objects = [value for value in values if isinstance(value, dict)]
         objects += [item for value in listed for item in value if isinstance(item, dict)]
+        if any(isinstance(item, list) for value in listed for item in value):
+            values = [_flat(value) for value in values]
         numbers = all(type(part) in (int, float) for one in objects for part in one.values())
         if not objects or (numbers and not listed):
             result[name] = values
@@ -244,6 +246,14 @@ def _without_objects(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
         parts = {f"{name}.{key}": [_part(value, key) for value in values] for key in keys}
         result |= {part: x for part, x in _without_objects(parts).items() if part not in columns}
     return result
+
+
+def _flat(value: Any) -> Any:
+    """Return a list whose items are strings or lists of strings as one list; others unchanged."""
+    if not isinstance(value, list):
+        return value
+    items = [item for inner in value for item in (inner if isinstance(inner, list) else [inner])]
+    return items if all(isinstance(item, str) for item in items) else value
 
 
 def _part(value: Any, key: str) -> Any:

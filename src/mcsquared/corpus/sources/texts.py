@@ -26,6 +26,7 @@ from mcsquared.corpus.content import MAX_COUNT, Words, row_offsets, words_from_c
 from mcsquared.corpus.sources.words import (
     character_pairs,
     detect_function_words,
+    emoji_note,
     is_function_ngram,
     plain_text,
     storable_options,
@@ -155,6 +156,7 @@ class WordsBuilder:
         self._drops_function_words = options.get("stop_words", "auto") == "auto"
         self._vectorizer = vectorizer_arguments(options)
         self._language: str | None = None
+        self._emoji_note: str | None = None
         self._requested, self._has_pairs = options, False
         self._limits = {
             name: self._vectorizer.pop(name, None) for name in ("min_df", "max_df", "max_features")
@@ -184,7 +186,9 @@ class WordsBuilder:
         """Split and count the texts that were added and not yet counted."""
         texts, self._pending = self._pending, []
         if self._raw.n_rows == 0:
-            self._language = unspaced_language(sample_of_texts(texts)[0])
+            sample = sample_of_texts(texts)[0]
+            self._language = unspaced_language(sample)
+            self._emoji_note = emoji_note(sample, self._requested)
             self._has_pairs = uses_character_pairs(self._requested, self._language)
             if self._has_pairs:
                 self.options = self.options | {"character_pairs": True}
@@ -274,6 +278,8 @@ class WordsBuilder:
                 + "split the texts with a tokenizer of this language and use Corpus.from_tokens, "
                 "or a text column of words separated by spaces"
             )
+        if self._emoji_note is not None and vocabulary is None:
+            notes.append(self._emoji_note)
         if vocabulary is not None:
             code_of = {word: code for code, word in enumerate(vocabulary)}
             new_code = np.array([code_of.get(w, -1) for w in self._encoder.labels()], np.int32)

@@ -32,6 +32,7 @@ _MIN_FUNCTION_SHARE = 0.15
 _MIN_FUNCTION_WORDS = 8
 _MIN_SHARE_OF_WORD = 5e-4
 _MIN_UNSPACED = 0.2  # share of the letters
+_MIN_EMOJIS = 0.1  # share of the texts
 _UNSPACED_SCRIPTS = {
     "CJK": "Chinese or Japanese",
     "HIRAGANA": "Japanese",
@@ -100,6 +101,20 @@ def plain_text(text: str) -> str:
     if "<" in text:
         text = _TAG.sub(" ", text)
     return _ENTITY.sub(lambda entity: html.unescape(entity[0]), text) if "&" in text else text
+
+
+def emoji_note(texts: Sequence[str | None], options: dict[str, Any]) -> str | None:
+    """Return a note if many texts contain emojis that the options do not keep."""
+    if any(options.get(name) is not None for name in (*_WORD_OPTIONS, "keep")) or not texts:
+        return None
+    emoji = re.compile(_KEPT_PATTERNS["emojis"])
+    share = sum(emoji.search(text or "") is not None for text in texts) / len(texts)
+    if share < _MIN_EMOJIS:
+        return None
+    return (
+        f"{share:.0%} of the texts contain emojis, which are not counted; keep=['emojis'] (--keep "
+        "emojis in mc2 fit) counts them as words"
+    )
 
 
 def unspaced_language(texts: Iterable[str | None]) -> str | None:

@@ -4,6 +4,8 @@ const AXES = { cluster: 'by_cluster', topic: 'by_topic', type: 'by_cluster' };
 
 // A value is characteristic if it is clearly more frequent than overall.
 const MIN_LIFT = 1.1;
+// In a cluster of more than a few groups, it is also expected in more than one of them.
+const [MIN_GROUPS, FEW_GROUPS] = [1.5, 10];
 
 function shortlistRows(context, of, id, byDistinctness) {
   const list = context[AXES[of]];
@@ -14,8 +16,10 @@ function shortlistRows(context, of, id, byDistinctness) {
     const overall = context.overall[value];
     rows.push({ value, share, overall, gain: share * Math.log(Math.max(share, 1e-300) / Math.max(overall, 1e-300)) });
   }
+  const size = of === 'topic' ? 0 : context.itemsOf(id).length;
+  const minShare = size > FEW_GROUPS ? MIN_GROUPS / size : 0;
   rows.sort(byDistinctness ? (a, b) => b.gain - a.gain : (a, b) => b.share - a.share);
-  return rows.filter((row) => !byDistinctness || row.share > MIN_LIFT * row.overall).slice(0, 10);
+  return rows.filter((row) => !byDistinctness || (row.share > MIN_LIFT * row.overall && row.share >= minShare)).slice(0, 10);
 }
 
 // Values of the contexts of groups have pages.
@@ -25,16 +29,17 @@ function valueLink(context, value, options = { class: 'link' }, text = context.c
 
 function categoryBars(context, of, id, colour) {
   const holder = h('div', {});
-  const show = (distinct) => holder.replaceChildren(bars(
-    shortlistRows(context, of, id, distinct).map((row) => ({
+  const line = h('p', { class: 'note' }, `Line: share in ${of === 'type' ? 'all types' : 'all clusters'}.`);
+  const show = (distinct) => {
+    const rows = shortlistRows(context, of, id, distinct).map((row) => ({
       label: valueLink(context, row.value),
       value: row.share,
       mark: row.overall,
       colour,
       title: `${percent(row.share)} in this ${of}, ${percent(row.overall)} overall`,
-    })),
-    { empty: 'No value is clearly more frequent than overall.' },
-  ));
+    }));
+    holder.replaceChildren(bars(rows, { empty: 'No value is clearly more frequent than overall.' }), rows.length ? line : '');
+  };
   const many = context.categories.length > 5;
   show(many);
   return [
@@ -82,7 +87,7 @@ function contextBlock(context, of, id, colour) {
     return block;
   }
   if (context.table === 'categories') {
-    parts.push(...categoryBars(context, of, id, colour), h('p', { class: 'note' }, `Line: share in ${ofAll}.`));
+    parts.push(...categoryBars(context, of, id, colour));
   } else if (context.table === 'vector') {
     const w = context.width;
     const rows = context[AXES[of]];

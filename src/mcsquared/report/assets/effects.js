@@ -34,15 +34,17 @@ function effectBars(c, m) {
   return bars(found.points ? rows : rows.sort((a, b) => b.value - a.value));
 }
 
-// Intervals of differences assume that the shares of the two values are independent.
+// The difference of two shares, with an interval that assumes that they are independent.
+function differenceOf(found, a, b) {
+  const half = Math.hypot(found.high[a] - found.low[a], found.high[b] - found.low[b]) / 2;
+  const difference = found.share[a] - found.share[b];
+  return { difference, low: Math.max(difference - half, -1), high: Math.min(difference + half, 1) };
+}
+
 function effectDifferences(c, first, second) {
   const [found, n] = [prevalence[c], topics.n];
-  const rows = Array.from({ length: n }, (_, m) => {
-    const [a, b] = [first * n + m, second * n + m];
-    const half = Math.hypot(found.high[a] - found.low[a], found.high[b] - found.low[b]) / 2;
-    const difference = found.share[a] - found.share[b];
-    return { m, difference, low: difference - half, high: difference + half };
-  }).sort((a, b) => Math.abs(b.difference) - Math.abs(a.difference));
+  const rows = Array.from({ length: n }, (_, m) => ({ m, ...differenceOf(found, first * n + m, second * n + m) }))
+    .sort((a, b) => Math.abs(b.difference) - Math.abs(a.difference));
   const table = h('table', { class: 'differences' }, h('thead', {}, h('tr', {}, ['topic', 'difference', '95% interval'].map((text) => h('th', { scope: 'col' }, text)))),
     h('tbody', {}, rows.slice(0, N_ROWS).map((row) => h('tr', {}, h('th', { scope: 'row' }, topicLink(row.m)),
       h('td', {}, signedPercent(row.difference)), h('td', { class: row.low > 0 || row.high < 0 ? '' : 'soft' }, `${signedPercent(row.low)} to ${signedPercent(row.high)}`)))));

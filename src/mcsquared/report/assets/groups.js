@@ -24,12 +24,19 @@ function similarGroups(j, limit) {
   return best;
 }
 
+// Words, also with the mark of a hashtag, and emojis, which may be words of the model.
+const WORD = /([#@]?[\p{L}\p{M}\p{N}_]+(?:['’]t)?|[\u{1f1e6}-\u{1faff}\u2600-\u27bf])/u;
+
+function numberOfWord(text) {
+  return words.index.get(text) ?? words.index.get(text.toLowerCase()) ?? (/^[#@]/.test(text) ? numberOfWord(text.slice(1)) : undefined);
+}
+
 // The parts of a text, each with the number of its word; characters of scripts without spaces have
 // the word of the pair that they begin or end.
 function wordsOf(text) {
   const parts = [];
-  text.split(/([\p{L}\p{M}\p{N}_]+(?:['’]t)?)/u).forEach((part, i) => {
-    const w = i % 2 ? words.index.get(part) ?? words.index.get(part.toLowerCase()) : undefined;
+  text.split(WORD).forEach((part, i) => {
+    const w = i % 2 ? numberOfWord(part) : undefined;
     if (w !== undefined || !/[\u0e00-\u109f\u1780-\u17ff\u3040-\u9fff]/u.test(part)) {
       parts.push([part, w]);
       return;
