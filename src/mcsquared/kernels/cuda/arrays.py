@@ -170,6 +170,17 @@ def normalise_log_columns(n_columns, first, last, values):
         values[row * n_columns + k] = float32(float64(values[row * n_columns + k]) - log_total)
 
 
+@cuda.jit(device=True)
+def normalise_log_row(k, n_slots, highest, out):
+    """Normalise row ``k`` of ``out``, whose maximum is ``highest``, to logs of shares."""
+    thread, total = thread_of_warp(), 0.0
+    for m in range(thread, n_slots, 32):
+        total += math.exp(out[k * n_slots + m] - highest)
+    shift = highest + math.log(shuffle(running_sum(total, thread), 31))
+    for m in range(thread, n_slots, 32):
+        out[k * n_slots + m] -= shift
+
+
 @one_warp_each()
 def draw_log_shares(n_cluster_slots, prior, counts, seed, chain, sweep, out):
     """Draw log τ_k with τ_k ~ Dir(prior + counts_k) for all clusters.
@@ -189,13 +200,7 @@ def draw_log_shares(n_cluster_slots, prior, counts, seed, chain, sweep, out):
             value = log_gamma_draw(shape, seed, chain, sweep, SHARES, (k << 20) + m)
         out[k * n_slots + m] = value
         highest = max(highest, value)
-    highest = warp_max(highest)
-    total = 0.0
-    for m in range(thread, n_slots, 32):
-        total += math.exp(out[k * n_slots + m] - highest)
-    shift = highest + math.log(shuffle(running_sum(total, thread), 31))
-    for m in range(thread, n_slots, 32):
-        out[k * n_slots + m] -= shift
+    normalise_log_row(k, n_slots, warp_max(highest), out)
 
 
 @one_thread_each()

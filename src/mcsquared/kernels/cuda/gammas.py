@@ -39,17 +39,12 @@ def try_large(u, turns, accept, shape):
     return d * cube, math.log(d) + log_cube, root > float32(0.0) and math.log(accept) < limit
 
 
-@one_thread_each(BLOCK_THREADS)
-def draw_gamma_rows(n_cells, first, counts, shape, step, seed, chain, sweep, in_logs, out):
-    """Draw out[c] ~ Gamma(shape + counts[c]), or the logarithm of it, for some cells.
+@cuda.jit(device=True)
+def draw_gamma(cell, count, small, step, seed, chain, sweep):
+    """Return a variate of Gamma(small + count), and its logarithm; NaN if none is accepted.
 
-    ``first``, a multiple of 32, is the first of these cells. ``counts`` are int32, ``out`` float32.
+    ``cell`` is the index of its random numbers, ``small`` a float32.
     """
-    i = int64(cuda.grid(1))
-    if i >= n_cells:
-        return
-    cell = first + i
-    small, count = float32(shape), counts[cell]
     accepted = False
     value = log_value = float32(0.0)
     attempt = 0
@@ -77,4 +72,19 @@ def draw_gamma_rows(n_cells, first, counts, shape, step, seed, chain, sweep, in_
             attempt += 1
     if not accepted:
         value = log_value = float32(math.nan)
+    return value, log_value
+
+
+@one_thread_each(BLOCK_THREADS)
+def draw_gamma_rows(n_cells, first, counts, shape, step, seed, chain, sweep, in_logs, out):
+    """Draw out[c] ~ Gamma(shape + counts[c]), or the logarithm of it, for some cells.
+
+    ``first``, a multiple of 32, is the first of these cells. ``counts`` are int32, ``out`` float32.
+    """
+    i = int64(cuda.grid(1))
+    if i >= n_cells:
+        return
+    cell = first + i
+    given = (counts[cell], float32(shape))
+    value, log_value = draw_gamma(cell, *given, step, seed, chain, sweep)
     out[cell] = log_value if in_logs else value

@@ -6,12 +6,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from mcsquared.arrays import CountArray, Floats, Int32s
+from mcsquared.arrays import Bools, CountArray, Floats, Int32s
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.samplers.content.levels import TypeWeights, UnitCount, count_by_unit, sum_messages
+from mcsquared.samplers.steps.effects import draw_effect_tables_on_host
 from mcsquared.samplers.steps.globals import draw_on_host
-from mcsquared.samplers.steps.log_joint import begin_log_density_on_host
+from mcsquared.samplers.steps.log_joint import begin_log_density_on_host, log_effects_on_host
 from mcsquared.samplers.steps.tables import draw_tables
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
 from mcsquared.samplers.types import Globals, GroupFunction, Key, Sums, Sweep, add_sums
@@ -97,6 +98,14 @@ class Backend(ABC):
         """Draw q_km ~ CRT(O_km, v ε_m), with the v and ε of the sweep."""
         prior = sweep.state.v * sweep.globals.weights.topic_weights
         return draw_tables(sweep.state.tables, prior, sweep.key, self.threads)
+
+    def draw_effect_tables(self, sweep: Sweep) -> CountArray:
+        """Draw q_sm ~ CRT(O_sm, v_c ε_m) for the values s of effects."""
+        return draw_effect_tables_on_host(sweep)
+
+    def log_effects(self, sweep: Sweep, active: Bools, weights: Floats) -> float:
+        """Return the terms of effects in the log joint, see `log_effects_on_host`."""
+        return log_effects_on_host(sweep, active, weights)
 
     def begin_log_density(self, state: State) -> Callable[[], float]:
         """Start computing the log-density of content and bags; return a function that finishes."""

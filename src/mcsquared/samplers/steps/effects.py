@@ -9,11 +9,12 @@ factor ω_s / W to each of its tables. W^−T is the normaliser of a negative bi
 R ~ NegBin(T, W) further tables, all of them from missing sources, restore the Dirichlet.
 """
 
+from collections.abc import Sequence
 from itertools import pairwise, product
 
 import numpy as np
 
-from mcsquared.arrays import Floats, Int64s, Rng
+from mcsquared.arrays import CountArray, Floats, Int64s, Rng
 from mcsquared.kernels.cpu.contexts import sum_exponentials
 from mcsquared.kernels.cpu.gammas import ROWS_PER_PASS, draw_gamma_rows
 from mcsquared.kernels.cpu.lanes import N_LANES
@@ -59,7 +60,7 @@ def draw_effects(
     if effects is None:
         return None
     offsets, n_slots = priors.effect_offsets, len(topics)
-    start = PASS * np.cumsum([0, *(-(-np.diff(offsets) // PASS))])  # of every effect, padded
+    start = padded_starts(offsets)
     counts = np.zeros((n_slots, start[-1]), effects.tables.dtype)
     for first, (begin, end) in zip(start, pairwise(offsets), strict=False):
         counts[:, first : first + end - begin] = effects.tables[begin:end].T
@@ -88,6 +89,11 @@ def draw_effects(
     return EffectDraw(np.concatenate(parts), effects.weights.copy())
 
 
+def padded_starts(offsets: Sequence[int]) -> Int64s:
+    """Return the first random number of every effect, and their total, for one topic."""
+    return PASS * np.cumsum([0, *(-(-np.diff(offsets) // PASS))])
+
+
 def with_unused_weight(state: State) -> Floats:
     """Return ε with the weight of all unused topics in the first empty slot."""
     topics, empty = state.topic_weights.copy(), np.flatnonzero(state.counts.tokens_in_topic == 0)
@@ -97,14 +103,19 @@ def with_unused_weight(state: State) -> Floats:
 
 def draw_effect_tables(sweep: Sweep) -> None:
     """Draw CRT(O_sm, v_c ε_m) for every value, given the ε of the globals."""
+    if sweep.state.effects is not None:
+        sweep.effect_tables = sweep.backend.draw_effect_tables(sweep)
+
+
+def draw_effect_tables_on_host(sweep: Sweep) -> CountArray:
+    """Draw CRT(O_sm, v_c ε_m): (values of all effects, topic slots)."""
     effects = sweep.state.effects
-    if effects is None:
-        return
+    assert effects is not None
     topics, parts = sweep.globals.weights.topic_weights, []
     for v, (first, last) in zip(effects.v, pairwise(sweep.priors.effect_offsets), strict=True):
         rows, row = effects.tables[first:last], FIRST_ROW + first
         parts.append(draw_tables(rows, v * topics, sweep.key, sweep.threads, row))
-    sweep.effect_tables = np.concatenate(parts)
+    return np.concatenate(parts)
 
 
 def resample_effects(sweep: Sweep) -> None:

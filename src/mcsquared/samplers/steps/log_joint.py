@@ -76,13 +76,16 @@ def record_varying_log_joint(sweep: Sweep) -> None:
         constant = sum_log_rising_factorials(state.lam, *observations.layout.lengths)
         terms.append(float(sweep.sums.topic_log_likelihood.sum()) - constant)
         terms.append(log_ratio_given_tables(log_shares[:, active], shape, tables))
-        terms.append(_log_effects(sweep, active, weights))
+        terms.append(sweep.backend.log_effects(sweep, active, weights))
         terms.append(log_topic_weights(weights[:-1], log_unused, state.eta))
     state.log_joint = sum(terms, sweep.log_density())
 
 
-def _log_effects(sweep: Sweep, active: Bools, weights: Floats) -> float:
-    """Return the terms of the topic weights of all values of effects; ``weights`` is ε."""
+def log_effects_on_host(sweep: Sweep, active: Bools, weights: Floats) -> float:
+    """Return the terms of the topic weights of all values of effects.
+
+    ``weights`` is ε of the ``active`` topics and, last, of all others.
+    """
     effects, drawn, total = sweep.state.effects, sweep.globals.effects, 0.0
     if effects is None or drawn is None:
         return total

@@ -7,38 +7,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.arrays import Floats, Int32s
-from mcsquared.kernels.cpu.counts import log_rising_factorials
+from mcsquared.arrays import Bools, Floats, Int32s
 from mcsquared.kernels.cuda.arrays import (
     N_PARTIAL_SUMS,
     add_floats,
-    add_log_rising_factorials,
-    count_contexts,
     draw_log_shares,
     draw_table_counts,
-    normalise_log_columns,
     weigh_topics,
 )
-from mcsquared.kernels.cuda.gammas import draw_gamma_rows
-from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host, fill_zeros
+from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host
 from mcsquared.kernels.cuda.messages import add_messages_of_topics
 from mcsquared.kernels.cuda.varying_groups import resample_groups, tabulate_log_rising_factorials
-from mcsquared.kernels.rng import Step
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.samplers.backends.base import Backend
-from mcsquared.samplers.backends.cuda.buffers import Buffers, resized
+from mcsquared.samplers.backends.cuda.buffers import Buffers
+from mcsquared.samplers.backends.cuda.contexts import DeviceContexts
 from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus, Shard
 from mcsquared.samplers.backends.cuda.effects import DeviceEffects
-from mcsquared.samplers.backends.cuda.levels import DeviceMessages, OtherScores
+from mcsquared.samplers.backends.cuda.levels import DeviceMessages
 from mcsquared.samplers.backends.cuda.vectors import DeviceVectors
 from mcsquared.samplers.backends.cuda.words import DeviceWords
 from mcsquared.samplers.content.background import no_background
 from mcsquared.samplers.content.groups import count_children
 from mcsquared.samplers.content.levels import TypeWeights, UnitCount, count_by_unit
-from mcsquared.samplers.steps.contexts import MIN_BAG_SHAPE, draw_dense, draw_log_categories
-from mcsquared.samplers.steps.effects import draw_effects
-from mcsquared.samplers.steps.log_joint import N_TABULATED, log_bags, log_density_of_totals
+from mcsquared.samplers.steps.contexts import draw_dense
 from mcsquared.samplers.steps.weights import (
     NEGLIGIBLE_SHARE,
     draw_log_cluster_weights,
@@ -57,7 +50,6 @@ from mcsquared.samplers.types import (
 )
 from mcsquared.state import State
 
-CATEGORIES = int(Step.CATEGORIES)
 # Splits and merges of clusters run on the host, where they take about 35 ns per token and thread: a
 # hundred times as long as a sweep. With more tokens they are skipped.
 MAX_MOVED_TOKENS = 20_000_000
@@ -88,20 +80,16 @@ class CudaBackend(Backend):
         self.effects: DeviceEffects | None = None
         if observations.effect_values is not None:
             self.effects = DeviceEffects(observations, priors, corpus)
-        self.scales = copy_to_device(corpus.scales)
+        self.contexts = DeviceContexts(observations, corpus)
         self.moves_clusters = observations.n_tokens <= MAX_MOVED_TOKENS
         self._host_labels: Any = None  # labels on the host while functions are mapped over groups
-        self.bags = [
-            (rows, c, copy_to_device(log_rising_factorials(c, N_TABULATED)))
-            for rows, (family, _) in zip(corpus.bag_rows, observations.bag_columns, strict=True)
-            for c in (family.initial_shape,)
-        ]
 
     def load_labels(self, state: State, key: Key) -> None:
         """Copy labels and counts to the GPU."""
         self._load_labels(Labels(state.cluster_of_group, state.topic_of_token))
-        counts = state.counts
-        self._load_counts(counts.words_in_topic, counts.category_counts.T, state.tables)
+        counts, slots = state.counts, state.tables.shape
+        self._load_counts(counts.words_in_topic, counts.category_counts.T, slots)
+        self._load_tables(state)
 
     def _load_labels(self, labels: Labels) -> None:
         self.clusters = copy_to_device(labels.cluster_of_group.astype(np.int32))
@@ -110,21 +98,25 @@ class CudaBackend(Backend):
         if self.corpus.keeps_topics and self.corpus.is_resident:
             self.topics = copy_to_device(self.topics)
 
-    def _load_counts(self, words: Int32s, categories: Int32s, tables: Int32s) -> None:
+    def _load_counts(self, words: Int32s, categories: Int32s, slots: tuple[int, ...]) -> None:
         self.content.load_counts(words)
-        self.categories = copy_to_device(self.corpus.pad_categories(categories))
-        self._allocate(tables)
+        self.contexts.load_counts(categories)
+        self._allocate(slots)
 
-    def _allocate(self, tables: Int32s) -> None:
-        """Allocate the buffers for the slots of ``tables``, and copy these to the GPU."""
-        shapes = self.content.host_shapes(tables.shape[1])
-        effects = {} if self.effects is None else self.effects.host_shapes(tables.shape[1])
-        self.buffers = Buffers(self.observations, self.corpus, tables.shape, shapes, effects)
+    def _allocate(self, slots: tuple[int, ...]) -> None:
+        """Allocate the buffers for the numbers of cluster slots and of topic slots."""
+        others, counts = self.content.host_shapes(slots[1]), {}
+        if self.effects is not None:
+            others, counts = (
+                others | self.effects.host_shapes(slots[1]),
+                self.effects.counts(slots[1]),
+            )
+        self.buffers = Buffers(self.observations, self.corpus, slots, others, counts)
+        self.contexts.buffers = self.buffers
         self.content.allocate(self.buffers)
         if self.effects is not None:
             vectors = isinstance(self.content, DeviceVectors)
             self.effects.allocate(self.buffers, self.content.shares if vectors else None)
-        copy_to_device(tables.reshape(-1).astype(np.int32), self.buffers.tables)
         self.log_counts_added = False
 
     def save_labels(self, state: State, clusters_only: bool = False) -> None:
@@ -135,7 +127,7 @@ class CudaBackend(Backend):
         if self.corpus.keeps_topics:
             state.topic_of_token = self._host_topics()
         self.content.save_counts(state)
-        state.counts.category_counts = np.ascontiguousarray(self._host_categories().T)
+        state.counts.category_counts = np.ascontiguousarray(self.contexts.host_categories().T)
 
     def map_groups(self, function: GroupFunction, argument: Any) -> list[Any]:
         """Apply a function to all groups on the host, to which labels are copied."""
@@ -150,9 +142,14 @@ class CudaBackend(Backend):
         """Copy new clusters of groups, and counts that changed with them, to the GPU."""
         self.clusters = copy_to_device(self._new_clusters.astype(np.int32))
         self._resize(state)
+        self._load_tables(state)
+        self.contexts.load_counts(state.counts.category_counts.T)
+
+    def _load_tables(self, state: State) -> None:
+        """Copy the tables of clusters, and of the values of effects, to the GPU."""
         copy_to_device(state.tables.reshape(-1).astype(np.int32), self.buffers.tables)
-        categories = np.ascontiguousarray(state.counts.category_counts.T)
-        self.categories = copy_to_device(self.corpus.pad_categories(categories))
+        if self.effects is not None:
+            self.effects.load_tables(state)
 
     def _host_topics(self) -> NDArray[np.uint16]:
         """Return the topics of tokens on the host; empty if none are kept."""
@@ -160,11 +157,6 @@ class CudaBackend(Backend):
             return np.zeros(0, np.uint16)
         resident: bool = self.corpus.is_resident
         return copy_to_host(self.topics) if resident else self.topics.copy()
-
-    def _host_categories(self) -> Int32s:
-        """Return the counts of categories on the host: (categories, cluster slots)."""
-        counts = copy_to_host(self.categories).reshape(-1, self.buffers.n_cluster_slots)
-        return counts[self.corpus.row_of_category]
 
     def draw_globals(self, sweep: Sweep) -> Globals:
         """Draw ψ, τ and the categories of bags on the GPU, and the other globals on the host.
@@ -178,10 +170,8 @@ class CudaBackend(Backend):
         log_shares = self._draw_shares(state.v * topics, key)
         self.content.prepare()
         self._tabulate_base(state.lam)
-        effects = draw_effects(state.effects, self.priors, topics, key, self.threads)
-        if self.effects is not None:
-            self.effects.load(effects, state.lam)
-        log_categories = self._draw_categories(sweep)
+        effects = None if self.effects is None else self.effects.draw(state, topics, key)
+        log_categories = self.contexts.draw_log_categories(sweep)
         log_cluster_weights = draw_log_cluster_weights(sweep)
         natural, python = draw_dense(sweep)
         contexts = ContextDraw(natural, log_categories, python, no_background(self.observations))
@@ -193,8 +183,9 @@ class CudaBackend(Backend):
         old, new = self.buffers.slots, state.counts.topics_in_cluster.shape
         if old != new:
             self.content.resize(old[1], new[1])
-            self.categories = resized(self.categories, old[0], new[0])
-            self._allocate(state.tables)
+            self.contexts.resize(old[0], new[0])
+            self._allocate(new)
+            self._load_tables(state)
 
     def _draw_shares(self, prior: Floats, key: Key) -> Any:
         """Draw the log of τ_k ~ Dir(v ε + O_k) for every cluster slot; ``prior`` is v ε."""
@@ -218,23 +209,6 @@ class CudaBackend(Backend):
                 sizes = (base.size, n_cluster_slots, buffers.n_tabulated)
                 tabulate_log_rising_factorials(*sizes, base, buffers.tabulated)
 
-    def _draw_categories(self, sweep: Sweep) -> Any:
-        """Draw the log-probabilities of the categories of all bags in every cluster slot.
-
-        They are drawn on the host if the Dirichlet parameters of categories differ.
-        """
-        n_cluster_slots, key = self.buffers.n_cluster_slots, sweep.key
-        out = self.buffers.log_categories
-        if self.observations.has_learned_bags:
-            copy_to_device(self.corpus.pad_categories(draw_log_categories(sweep)), out)
-            return out
-        for rows, concentration, _ in self.bags:
-            shape = max(concentration, MIN_BAG_SHAPE)
-            cells = (len(rows) * n_cluster_slots, rows.start * n_cluster_slots)
-            draw_gamma_rows(*cells, self.categories, shape, CATEGORIES, *key, True, out)
-            normalise_log_columns(n_cluster_slots, rows.start, rows.stop, out)
-        return out
-
     def sum_messages(self, argument: TypeWeights) -> dict[str, Any]:
         """Draw the topics of all tokens if λ is finite, and sum the messages of groups by parent.
 
@@ -245,7 +219,7 @@ class CudaBackend(Backend):
         if buffers.groups_vary:
             self.content.clear()
         for shard, labels in self._shards():
-            arguments = (*self._contexts_of(shard), *messages.from_shard(shard))
+            arguments = (*self.contexts.of_shard(shard), *messages.from_shard(shard))
             if buffers.groups_vary:
                 self.content.draw_topics(shard, labels, globals_, None)
                 add = add_messages_of_topics(buffers.n_slots, buffers.clusters_per_thread)
@@ -272,6 +246,8 @@ class CudaBackend(Backend):
         buffers = self.buffers
         tables, out = buffers.tables, buffers.device["cluster_tables"]
         draw_table_counts(tables.size, tables, buffers.prior, *globals_.key, out)
+        if self.effects is not None:
+            self.effects.finish(globals_.key)
         self._add_log_counts()
         buffers.copy_to_host()
         return self._host_sums()
@@ -279,23 +255,22 @@ class CudaBackend(Backend):
     def _sweep(self, globals_: Globals) -> None:
         """Draw topics and clusters of all groups, shard by shard, and sum them on the GPU."""
         self._begin(globals_)
-        fill_zeros(self.categories)
+        self.contexts.clear()
         self.buffers.clear()
         if self.corpus.groups_vary:
             self._sweep_varying_groups(globals_)
         else:
             self.content.clear()
             for shard, labels in self._shards():
-                contexts = self._contexts_of(shard)
+                contexts = self.contexts.of_shard(shard)
                 self.content.draw_clusters(shard, contexts, labels, globals_.key)
-                self._count_contexts(shard, labels[0])
+                self.contexts.count(shard, labels[0])
         self.content.finish_sums()
 
     def _begin(self, globals_: Globals) -> None:
         """Copy to the GPU what the scores of clusters depend on."""
         self._parent_weights = globals_.parent_weights
-        self._scores = OtherScores(self.observations, self.buffers, globals_)
-        self.buffers.load_weights(globals_.weights.log_cluster_weights, globals_.contexts.natural)
+        self.contexts.begin(globals_)
 
     def _sweep_varying_groups(self, globals_: Globals) -> None:
         """Draw topics of tokens, clusters of groups and their tables (λ finite).
@@ -308,14 +283,14 @@ class CudaBackend(Backend):
         for shard, labels in self._shards():
             if globals_.parent_weights is None:
                 self.content.draw_topics(shard, labels, globals_, self.effects)
-            contexts = (buffers.log_cluster_weights, *self._contexts_of(shard))
+            contexts = (buffers.log_cluster_weights, *self.contexts.of_shard(shard))
             log_likelihood = self._of_shard(buffers.log_likelihood_of_group, shard)
             if self.effects is None:
                 self._resample_groups(shard, labels, contexts, globals_.key, log_likelihood)
             else:
                 given = (shard, labels, contexts, globals_, log_likelihood)
                 self.effects.resample_groups(*given)
-            self._count_contexts(shard, labels[0])
+            self.contexts.count(shard, labels[0])
         parts = buffers.device["topic_log_likelihood"]
         add_floats(N_PARTIAL_SUMS, buffers.log_likelihood_of_group, parts)
 
@@ -351,27 +326,13 @@ class CudaBackend(Backend):
         """Return the part of an array over groups that belongs to a shard."""
         return array if self.corpus.is_resident else array[shard.groups]
 
-    def _contexts_of(self, shard: Shard) -> tuple[Any, ...]:
-        """Return the contexts of a shard with the parameters that score them."""
-        buffers, arrays = self.buffers, shard.arrays
-        bags = (arrays.bag_start, arrays.bag_category, arrays.bag_count)
-        parameters = (buffers.natural, buffers.log_categories)
-        return (arrays.statistics, *bags, *parameters, *self._scores.of_shard(shard))
-
-    def _count_contexts(self, shard: Shard, clusters: Any) -> None:
-        """Count the groups of a shard, and add up their contexts."""
-        arrays, device = shard.arrays, self.buffers.device
-        bags = (arrays.bag_start, arrays.bag_category, arrays.bag_count)
-        out = (device["groups"], device["statistics"], self.categories, device["totals"])
-        count_contexts(shard.n_groups, clusters, arrays.statistics, self.scales, *bags, *out)
-
     def _host_sums(self, all_sums: bool = False) -> Sums:
         """Return the sums on the host: only those as small as clusters × topics, or all of them."""
         host, groups_vary = self.buffers.host, self.corpus.groups_vary
         found: dict[str, Any] = {
             "groups": host["groups"],
             "totals": host["totals"],
-            "context_statistics": self._context_statistics()[None],
+            "context_statistics": self.contexts.host_statistics(self.clusters)[None],
             "topics_in_cluster": host["topics_in_cluster"],
             "tables_in_cluster": host["tables_in_cluster"] if groups_vary else None,
             "topic_log_likelihood": host["topic_log_likelihood"] if groups_vary else None,
@@ -379,24 +340,12 @@ class CudaBackend(Backend):
             "tables_by_pattern": host.get("tables_by_pattern"),
         }
         if self.observations.has_learned_bags:
-            found["categories"] = self._host_categories()
+            found["categories"] = self.contexts.host_categories()
         if self._parent_weights is not None:
             clusters, rows = copy_to_host(self.clusters), self._parent_weights.row_of_unit
             n_clusters = self.buffers.n_cluster_slots
             found["children"] = count_children(self.observations, clusters, rows, n_clusters)
         return Sums(**found | self.content.host_sums(all_sums))
-
-    def _context_statistics(self) -> Floats:
-        """Return the statistics of contexts; those of Python families are summed on the host."""
-        dense = self.buffers.host["statistics"] / self.corpus.scales
-        if not self.observations.python_contexts:
-            return dense
-        statistics = np.zeros((len(dense), self.observations.n_context_statistics))
-        statistics[:, : dense.shape[1]] = dense
-        clusters = copy_to_host(self.clusters)
-        for context, columns in self.observations.python_columns:
-            np.add.at(statistics[:, columns], clusters, context.statistics)
-        return statistics
 
     def log_shares(self, globals_: Globals) -> Floats:
         """Return log τ, which was copied with the sums."""
@@ -406,14 +355,18 @@ class CudaBackend(Backend):
         """Return q_km ~ CRT(O_km, v ε_m), which `sweep_groups` has drawn."""
         return self.buffers.host["cluster_tables"]
 
+    def draw_effect_tables(self, sweep: Sweep) -> Int32s:
+        """Return q_sm ~ CRT(O_sm, v_c ε_m), which `sweep_groups` has drawn."""
+        return self.buffers.host["effect_tables"]
+
+    def log_effects(self, sweep: Sweep, active: Bools, weights: Floats) -> float:
+        """Return the terms of effects in the log joint, most of which `sweep_groups` has summed."""
+        return 0.0 if self.effects is None else self.effects.log_terms(sweep.state, weights)
+
     def _add_log_counts(self) -> None:
         """Add up the log-densities of all counts on the GPU, in parts."""
         self.content.add_log_counts()
-        n_cluster_slots = self.buffers.n_cluster_slots
-        for c, (rows, concentration, tabulated) in enumerate(self.bags):
-            counts = self.categories[rows.start * n_cluster_slots : rows.stop * n_cluster_slots]
-            out = self.buffers.device[f"log_counts {c}"]
-            add_log_rising_factorials(N_PARTIAL_SUMS, counts, concentration, tabulated, out)
+        self.contexts.add_log_counts()
         self.log_counts_added = True
 
     def begin_log_density(self, state: State) -> Callable[[], float]:
@@ -425,11 +378,4 @@ class CudaBackend(Backend):
         if not self.log_counts_added:
             self._add_log_counts()
             self.buffers.copy_to_host()
-        total = self.content.log_density(state)
-        if self.observations.has_learned_bags:
-            return total + log_bags(state, self.observations)
-        for c, family in enumerate(self.observations.bag_families):
-            total += float(self.buffers.host[f"log_counts {c}"].sum())
-            observed = np.ascontiguousarray(state.counts.category_totals[:, c])
-            total += log_density_of_totals(family.kernel_parameters(), observed)
-        return total
+        return self.content.log_density(state) + self.contexts.log_density(state)

@@ -61,7 +61,7 @@ class Buffers(PackedArrays):
     """Counts and globals of a sweep, for every kind of content.
 
     ``slots`` are the cluster slots and topic slots, ``content`` the arrays of the content that are
-    copied to the host after a sweep, ``effects`` the counts of effects.
+    copied to the host after a sweep, ``effects`` the counts of effects, which are copied as well.
     """
 
     def __init__(

@@ -32,7 +32,7 @@ class DeviceShard(CudaBackend):
                 (self.observations.n_words * globals_.groups_vary, globals_.slots[1]), np.int32
             )
             categories = np.zeros((self.observations.n_categories, globals_.slots[0]), np.int32)
-            self._load_counts(words, categories, np.zeros(globals_.slots, np.int32))
+            self._load_counts(words, categories, globals_.slots)
             self._labels_on_device = None
         if labels is not self._labels_on_device:
             self._load_labels(labels)
@@ -50,12 +50,12 @@ class DeviceShard(CudaBackend):
         copy_to_device(log_categories, buffers.log_categories)
         self.content.load(globals_)
         self._tabulate_base(globals_.lam)
-        if self.effects is not None:
+        if self.effects is not None and globals_.effects is not None:
             self.effects.load(globals_.effects, globals_.lam)
 
     def _shard_sums(self) -> Sums:
         """Return all sums on the host; floats as the sums of a single chunk."""
-        sums = replace(self._host_sums(all_sums=True), categories=self._host_categories())
+        sums = replace(self._host_sums(all_sums=True), categories=self.contexts.host_categories())
         if sums.topic_log_likelihood is None:
             return sums
         return replace(sums, topic_log_likelihood=sums.topic_log_likelihood.sum(keepdims=True))

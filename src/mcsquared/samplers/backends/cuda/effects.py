@@ -1,22 +1,35 @@
 """Contexts that act on topics, on the GPU: rows of topic weights of values, and base measures."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mcsquared.arrays import Floats
+from mcsquared.families.numerics import log_rising_factorial
 from mcsquared.kernels.cpu.effects import EffectValues
-from mcsquared.kernels.cuda.arrays import weigh_topics
+from mcsquared.kernels.cuda.arrays import N_PARTIAL_SUMS, weigh_topics
+from mcsquared.kernels.cuda.effect_values import (
+    add_log_ratios,
+    draw_log_shares_of_values,
+    draw_tables_of_values,
+)
 from mcsquared.kernels.cuda.effects import fill_bases, resample_groups_with_effects
 from mcsquared.kernels.cuda.memory import copy_to_device, empty
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.samplers.backends.cuda.buffers import Buffers, Shapes
 from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus, Shard
-from mcsquared.samplers.steps.effects import scales_of_patterns
+from mcsquared.samplers.steps.effects import (
+    FIRST_ROW,
+    MIN_FLOAT32_SHAPE,
+    padded_starts,
+    scales_of_patterns,
+)
 from mcsquared.samplers.steps.weights import NEGLIGIBLE_SHARE
-from mcsquared.samplers.types import EffectDraw, Globals
+from mcsquared.samplers.types import EffectDraw, Globals, Key
+from mcsquared.state import State
 
 MAX_BASES = 1 << 24  # numbers λ b_jm of words in memory at a time: 64 MiB
 VALUE_ARRAYS = [f"value_{name}" for name in EffectValues._fields]
@@ -48,14 +61,28 @@ class DeviceEffects:
 
     def __init__(self, observations: Observations, priors: Priors, corpus: DeviceCorpus) -> None:
         self.is_words, self.corpus = observations.n_words > 0, corpus
-        self.n_values, self.n_effects = priors.effect_offsets[-1], len(priors.effects)
+        self.offsets = priors.effect_offsets
+        self.n_values, self.n_effects = self.offsets[-1], len(priors.effects)
         self.row_of_group = empty(corpus.max_groups, np.int32)
+        sizes, start = np.diff(self.offsets), padded_starts(self.offsets)
+        effect = np.repeat(np.arange(self.n_effects), sizes)
+        position = np.arange(self.n_values) + (start[:-1] - self.offsets[:-1])[effect]
+        self.n_positions = int(start[-1])
+        self.effect = copy_to_device(effect.astype(np.int32))
+        self.position = copy_to_device(position.astype(np.int32))
 
-    def host_shapes(self, n_slots: int) -> Shapes:
+    def counts(self, n_slots: int) -> Shapes:
         """Return shapes and dtypes of the counts of a sweep."""
         return {
             "tables_of_values": ((self.n_values, n_slots), np.int32),
             "tables_by_pattern": ((2**self.n_effects,), np.int64),
+        }
+
+    def host_shapes(self, n_slots: int) -> Shapes:
+        """Return shapes and dtypes of other arrays that are copied to the host after a sweep."""
+        return {
+            "effect_tables": ((self.n_values, n_slots), np.int32),
+            "log_effects": ((N_PARTIAL_SUMS,), np.float64),
         }
 
     def allocate(self, buffers: Buffers, shares: Any) -> None:
@@ -65,6 +92,7 @@ class DeviceEffects:
         """
         self.buffers, n_slots = buffers, buffers.n_slots
         self.log_rows = empty(self.n_values * n_slots, np.float64)
+        self.shapes = empty(self.n_effects * n_slots, np.float64)
         # λ τ_km by topic; `buffers.base` has it by cluster.
         self.base_by_topic = empty(buffers.n_cluster_slots * n_slots, np.float32)
         self.of_groups = self._sources(self.base_by_topic, np.float32)
@@ -81,13 +109,33 @@ class DeviceEffects:
         sizes = (self.log_rows.size, self.n_effects + 1, 2**self.n_effects)
         return Sources(base, *(empty(size, dtype) for size in sizes))
 
-    def load(self, effects: EffectDraw | None, lam: float) -> None:
-        """Copy topic weights of values and weights of effects, drawn on the host, to the GPU."""
-        assert effects is not None
+    def load_tables(self, state: State) -> None:
+        """Copy the tables of values to the GPU."""
+        assert state.effects is not None
+        tables = state.effects.tables.reshape(-1).astype(np.int32)
+        copy_to_device(tables, self.buffers.device["tables_of_values"])
+
+    def draw(self, state: State, topics: Floats, key: Key) -> EffectDraw:
+        """Draw τ_s of every value on the GPU, as `draw_effects` does; ``topics`` is ε."""
+        assert state.effects is not None
+        tables, values = self.buffers.device["tables_of_values"], (self.position, self.effect)
+        copy_to_device((state.effects.v[:, None] * topics).reshape(-1), self.shapes)
+        sizes = (self.n_values, self.buffers.n_slots, self.n_positions)
+        given = (self.shapes, MIN_FLOAT32_SHAPE, tables)
+        draw_log_shares_of_values(*sizes, *values, *given, *key, self.log_rows)
+        weights = state.effects.weights.copy()
+        self._prepare(weights, state.lam)
+        return EffectDraw(self.log_rows, weights)
+
+    def load(self, effects: EffectDraw, lam: float) -> None:
+        """Copy topic weights that were drawn on the host, instead of `draw`."""
         copy_to_device(effects.log_shares.reshape(-1), self.log_rows)
-        self._weigh(self.of_groups, effects.weights, lam, NEGLIGIBLE_SHARE)
+        self._prepare(effects.weights, lam)
+
+    def _prepare(self, weights: Floats, lam: float) -> None:
+        self._weigh(self.of_groups, weights, lam, NEGLIGIBLE_SHARE)
         if not self.is_words:
-            self._weigh(self.of_tokens, effects.weights, 1.0, 0.0)
+            self._weigh(self.of_tokens, weights, 1.0, 0.0)
 
     def _weigh(self, sources: Sources, weights: Floats, factor: float, minimum: float) -> None:
         """Fill the arrays of `Sources`, except those of clusters."""
@@ -129,3 +177,21 @@ class DeviceEffects:
         names = ("topics_in_cluster", "tables_in_cluster", "tables_of_values", "tables_by_pattern")
         out = (clusters, *(buffers.device[name] for name in names), log_likelihood)
         resample(*sizes, *tokens, *self.of_groups, *contexts, *globals_.key, *out)
+
+    def finish(self, key: Key) -> None:
+        """Draw the tables of ε from values, and sum the terms of the log joint, after a sweep."""
+        device, n_slots = self.buffers.device, self.buffers.n_slots
+        tables, values = device["tables_of_values"], (self.effect, self.shapes)
+        out = device["effect_tables"]
+        draw_tables_of_values(tables.size, n_slots, FIRST_ROW, *values, tables, *key, out)
+        given = (n_slots, *values, tables, self.log_rows)
+        add_log_ratios(N_PARTIAL_SUMS, *given, device["log_effects"])
+
+    def log_terms(self, state: State, weights: Floats) -> float:
+        """Return the terms of the log joint; ``weights`` are all of ε."""
+        assert state.effects is not None
+        total, tables = float(self.buffers.host["log_effects"].sum()), state.effects.tables
+        for v, (first, last) in zip(state.effects.v, pairwise(self.offsets), strict=True):
+            totals = tables[first:last].sum(axis=1).astype(np.float64)
+            total -= float(log_rising_factorial(float(v * weights.sum()), totals).sum())
+        return total

@@ -1,0 +1,126 @@
+"""Contexts of groups on the GPU: parameters and scores, sums and counts by cluster."""
+
+from typing import Any
+
+import numpy as np
+
+from mcsquared.arrays import Floats, Int32s
+from mcsquared.kernels.cpu.counts import log_rising_factorials
+from mcsquared.kernels.cuda.arrays import (
+    N_PARTIAL_SUMS,
+    add_log_rising_factorials,
+    count_contexts,
+    normalise_log_columns,
+)
+from mcsquared.kernels.cuda.gammas import draw_gamma_rows
+from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host, fill_zeros
+from mcsquared.kernels.rng import Step
+from mcsquared.observations import Observations
+from mcsquared.samplers.backends.cuda.buffers import Buffers, resized
+from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus, Shard
+from mcsquared.samplers.backends.cuda.levels import OtherScores
+from mcsquared.samplers.steps.contexts import MIN_BAG_SHAPE, draw_log_categories
+from mcsquared.samplers.steps.log_joint import N_TABULATED, log_bags, log_density_of_totals
+from mcsquared.samplers.types import Globals, Sweep
+from mcsquared.state import State
+
+CATEGORIES = int(Step.CATEGORIES)
+
+
+class DeviceContexts:
+    """The contexts of all groups; counts of categories stay on the device."""
+
+    buffers: Buffers
+
+    def __init__(self, observations: Observations, corpus: DeviceCorpus) -> None:
+        self.observations, self.corpus = observations, corpus
+        self.scales = copy_to_device(corpus.scales)
+        self.bags = [
+            (rows, c, copy_to_device(log_rising_factorials(c, N_TABULATED)))
+            for rows, (family, _) in zip(corpus.bag_rows, observations.bag_columns, strict=True)
+            for c in (family.initial_shape,)
+        ]
+
+    def load_counts(self, categories: Int32s) -> None:
+        """Copy counts (categories of all bags, cluster slots) to the GPU."""
+        self.categories = copy_to_device(self.corpus.pad_categories(categories))
+
+    def resize(self, n_old: int, n_new: int) -> None:
+        """Add cluster slots to the counts."""
+        self.categories = resized(self.categories, n_old, n_new)
+
+    def host_categories(self) -> Int32s:
+        """Return the counts of categories on the host: (categories, cluster slots)."""
+        counts = copy_to_host(self.categories).reshape(-1, self.buffers.n_cluster_slots)
+        return counts[self.corpus.row_of_category]
+
+    def draw_log_categories(self, sweep: Sweep) -> Any:
+        """Draw the log-probabilities of the categories of all bags in every cluster slot.
+
+        They are drawn on the host if the Dirichlet parameters of categories differ.
+        """
+        n_cluster_slots, key = self.buffers.n_cluster_slots, sweep.key
+        out = self.buffers.log_categories
+        if self.observations.has_learned_bags:
+            copy_to_device(self.corpus.pad_categories(draw_log_categories(sweep)), out)
+            return out
+        for rows, concentration, _ in self.bags:
+            shape = max(concentration, MIN_BAG_SHAPE)
+            cells = (len(rows) * n_cluster_slots, rows.start * n_cluster_slots)
+            draw_gamma_rows(*cells, self.categories, shape, CATEGORIES, *key, True, out)
+            normalise_log_columns(n_cluster_slots, rows.start, rows.stop, out)
+        return out
+
+    def begin(self, globals_: Globals) -> None:
+        """Copy to the GPU what the scores of clusters depend on."""
+        self._scores = OtherScores(self.observations, self.buffers, globals_)
+        self.buffers.load_weights(globals_.weights.log_cluster_weights, globals_.contexts.natural)
+
+    def of_shard(self, shard: Shard) -> tuple[Any, ...]:
+        """Return the contexts of a shard with the parameters that score them."""
+        buffers, arrays = self.buffers, shard.arrays
+        bags = (arrays.bag_start, arrays.bag_category, arrays.bag_count)
+        parameters = (buffers.natural, buffers.log_categories)
+        return (arrays.statistics, *bags, *parameters, *self._scores.of_shard(shard))
+
+    def clear(self) -> None:
+        """Set the counts of categories to 0; those of ``buffers`` are cleared with these."""
+        fill_zeros(self.categories)
+
+    def count(self, shard: Shard, clusters: Any) -> None:
+        """Count the groups of a shard, and add up their contexts."""
+        arrays, device = shard.arrays, self.buffers.device
+        bags = (arrays.bag_start, arrays.bag_category, arrays.bag_count)
+        out = (device["groups"], device["statistics"], self.categories, device["totals"])
+        count_contexts(shard.n_groups, clusters, arrays.statistics, self.scales, *bags, *out)
+
+    def host_statistics(self, clusters: Any) -> Floats:
+        """Return the statistics of contexts; those of Python families are summed on the host."""
+        dense = self.buffers.host["statistics"] / self.corpus.scales
+        if not self.observations.python_contexts:
+            return dense
+        statistics = np.zeros((len(dense), self.observations.n_context_statistics))
+        statistics[:, : dense.shape[1]] = dense
+        on_host = copy_to_host(clusters)
+        for context, columns in self.observations.python_columns:
+            np.add.at(statistics[:, columns], on_host, context.statistics)
+        return statistics
+
+    def add_log_counts(self) -> None:
+        """Add up the log-densities of the counts of categories, in parts."""
+        n_cluster_slots = self.buffers.n_cluster_slots
+        for c, (rows, concentration, tabulated) in enumerate(self.bags):
+            counts = self.categories[rows.start * n_cluster_slots : rows.stop * n_cluster_slots]
+            out = self.buffers.device[f"log_counts {c}"]
+            add_log_rising_factorials(N_PARTIAL_SUMS, counts, concentration, tabulated, out)
+
+    def log_density(self, state: State) -> float:
+        """Return the log-density of bags given clusters."""
+        if self.observations.has_learned_bags:
+            return log_bags(state, self.observations)
+        total = 0.0
+        for c, family in enumerate(self.observations.bag_families):
+            total += float(self.buffers.host[f"log_counts {c}"].sum())
+            observed = np.ascontiguousarray(state.counts.category_totals[:, c])
+            total += log_density_of_totals(family.kernel_parameters(), observed)
+        return total
