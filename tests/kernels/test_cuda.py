@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from mcsquared.corpus import Corpus
+from mcsquared.families import Gaussian
 from mcsquared.kernels.cpu.gammas import draw_gamma_rows as draw_on_cpu
 from mcsquared.kernels.cpu.groups import Groups
 from mcsquared.kernels.cpu.predictive import KINDS
@@ -36,7 +37,12 @@ from mcsquared.state import Bounds
 from tests.oracles.counts import differences, recount
 from tests.samplers.test_python_families import DrawnVisits, SamePoisson
 
-OWN_FAMILIES = (SamePoisson(), {"visits": DrawnVisits(), "year": "auto", "kind": "auto"})
+OUTLIERS = {"year": Gaussian(background=True), "kind": "auto"}
+FAMILIES = {
+    "own": (SamePoisson(), {"visits": DrawnVisits(), "year": "auto", "kind": "auto"}),
+    "words with outliers": ("auto", {"tags": "auto", **OUTLIERS}),
+    "own with outliers": (SamePoisson(), {"visits": DrawnVisits(), **OUTLIERS}),
+}
 BLOCKED_ALONE = BLOCKED.without(collapsed_step)
 MAX_DIFFERENT = 1e-3  # share of draws
 MAX_DIFFERENT_GROUPS = 0.03  # a different token changes the rest of its group
@@ -74,13 +80,14 @@ def size(memory):
 def corpus_of(content, n_groups, n_words):
     """Groups of very different lengths, one of them empty, with missing contexts."""
     rng = np.random.default_rng(0)
-    tokens = words_of(n_groups, n_words, rng) if content == "words" else points_of(n_groups, rng)
+    is_words = content.startswith("words")
+    tokens = words_of(n_groups, n_words, rng) if is_words else points_of(n_groups, rng)
     contexts = {
         "year": np.where(rng.random(n_groups) < 0.2, np.nan, rng.normal(2000, 5, n_groups)),
         "tags": [list(map(str, rng.integers(0, 9, rng.integers(0, 4)))) for _ in range(n_groups)],
         "kind": [None if j % 5 == 0 else "ab"[j % 2] for j in range(n_groups)],
     }
-    if content == "own":
+    if content.startswith("own"):
         tokens = [rng.poisson(3.0, (len(points), 1)).astype(float) for points in tokens]
         visits = rng.poisson(4.0, n_groups)
         contexts["visits"] = np.where(rng.random(n_groups) < 0.2, np.nan, visits)
@@ -110,7 +117,7 @@ class Case:
         n_groups, n_words, n_topics = size
         corpus = corpus_of(content, n_groups, n_words)
         self.bounds = Bounds(16 if n_groups < 100 else 50, n_topics)
-        families = OWN_FAMILIES if content == "own" else ()
+        families = FAMILIES.get(content, ())
         self.priors = Priors.for_corpus(corpus, *families, lam=lam, effects=effects)
         self.observations = observe(corpus, self.priors)
         given = (self.observations, self.priors)
@@ -153,6 +160,9 @@ CASES = {
     "words-effects": ("words", VARYING, EFFECTS),
     "words-effects-large-lam": ("words", 5000.0, EFFECTS),
     "points-effects": ("points", VARYING, EFFECTS),
+    "words-outliers": ("words with outliers", math.inf, ()),
+    "own-outliers": ("own with outliers", VARYING, ()),
+    "words-effects-outliers": ("words with outliers", VARYING, EFFECTS),
     "own-effects": ("own", VARYING, ("kind", "year")),
 }
 
@@ -301,6 +311,8 @@ def test_groups_are_swept_as_on_the_cpu(case, on_device):
         assert found.effects.tables.sum() > 0
         assert_similar(found.effects.tables, expected.effects.tables, 2 * share)
     assert log_likelihood_found == pytest.approx(log_likelihood, rel=1e-4 if same_labels else 1e-2)
+    if not different.any():
+        assert_near(found.counts.context_statistics, expected.counts.context_statistics)
 
 
 def assert_similar(found, expected, share):
@@ -315,6 +327,8 @@ def test_counts_are_those_of_the_labels(case, on_device):
         begin_log_density_on_host(state, case.observations, case.priors)()
     )
     known = differences(state.counts, recount(state, case.observations))
+    if case.observations.background_columns:  # which values come from it is not stored
+        known = [name for name in known if name != "context_statistics"]
     if not len(state.topic_of_token):  # λ = ∞: labels do not include topics
         of_topics = {"topics_in_cluster", "tokens_in_cluster", "tokens_in_topic", "words_in_topic"}
         known = [name for name in known if name not in of_topics]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-FILES = ("test_cuda.py", "test_cuda_effects.py", "test_cuda_levels.py")
+FILES = ("test_cuda.py", "test_cuda_effects.py", "test_cuda_levels.py", "test_cuda_moves.py")
 TESTS = [str(Path(__file__).with_name(name)) for name in FILES]
 
 

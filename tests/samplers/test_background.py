@@ -12,7 +12,6 @@ from mcsquared.kernels.cpu.contexts import Background, draw_foreground
 from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
 from mcsquared.prediction.likelihood import background_of
-from mcsquared.samplers.backends.cuda import check_families
 from mcsquared.samplers.backends.sharded import ShardedBackend
 from mcsquared.samplers.sweep import BLOCKED
 from mcsquared.samplers.threads import ThreadPool
@@ -153,9 +152,6 @@ def test_effects_of_a_context_with_a_background_are_predicted():
 
 def test_backgrounds_are_refused_where_they_cannot_be_used():
     corpus, _, _ = groups_with_outliers(40)
-    observations = observe(corpus, Priors.for_corpus(corpus, contexts={"year": YEAR}))
-    with pytest.raises(InputError, match="backgrounds of contexts require device='cpu'"):
-        check_families(observations)
     with pytest.raises(InputError, match="background of Gaussian must be True or False, got 1"):
         replace(YEAR, background=1)
     with pytest.raises(InputError, match="sampler must be 'blocked' for contexts with a backgr"):

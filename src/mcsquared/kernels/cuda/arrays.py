@@ -132,20 +132,20 @@ def count_contexts(
 
     Each of the ``statistics``, float64 (n_groups, n_statistics), is multiplied by its scale and
     rounded. The sums are added to ``groups_in_cluster``, int32 (cluster slots,), ``sums``, int64
-    (cluster slots × n_statistics,), ``categories``, int32 (categories × cluster slots,), and
-    ``totals``, int64 (cluster slots × bags,).
+    (cluster slots × n_sums,), ``categories``, int32 (categories × cluster slots,), and
+    ``totals``, int64 (cluster slots × bags,). Sums beyond the statistics are those of backgrounds.
     """
     j = int64(cuda.grid(1))
     if j >= n_groups:
         return
     k, n_slots = cluster_of_group[j], groups_in_cluster.size
-    n_statistics, n_bags = scales.size, bag_start.shape[0]
+    n_sums, n_bags = scales.size, bag_start.shape[0]
     cuda.atomic.add(groups_in_cluster, k, int32(1))
-    for s in range(n_statistics):
+    for s in range(statistics.shape[1]):
         value = statistics[j, s]
         if value != 0.0:
             rounded = int64(math.floor(value * scales[s] + 0.5))
-            cuda.atomic.add(sums, k * n_statistics + s, rounded)
+            cuda.atomic.add(sums, k * n_sums + s, rounded)
     for c in range(n_bags):
         for e in range(bag_start[c, j], bag_start[c, j + 1]):
             cuda.atomic.add(categories, int64(category[e]) * n_slots + k, count[e])

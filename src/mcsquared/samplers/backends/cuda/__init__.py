@@ -41,9 +41,7 @@ def missing_gpu() -> str | None:
 
 
 def check_families(observations: Observations) -> None:
-    """Raise `InputError` for families and backgrounds that require a CPU."""
-    if observations.background_columns:
-        raise InputError("backgrounds of contexts require device='cpu', got device='cuda'")
+    """Raise `InputError` for families that require a CPU."""
     content = observations.python_content
     if content is not None and not content.family.has_natural_parameters:
         raise InputError(

@@ -28,10 +28,9 @@ from mcsquared.samplers.backends.cuda.effects import DeviceEffects
 from mcsquared.samplers.backends.cuda.levels import DeviceMessages
 from mcsquared.samplers.backends.cuda.vectors import DeviceVectors
 from mcsquared.samplers.backends.cuda.words import DeviceWords
-from mcsquared.samplers.content.background import no_background
 from mcsquared.samplers.content.groups import count_children
 from mcsquared.samplers.content.levels import TypeWeights, UnitCount, count_by_unit
-from mcsquared.samplers.steps.contexts import draw_dense
+from mcsquared.samplers.steps.contexts import draw_background, draw_dense
 from mcsquared.samplers.steps.weights import (
     NEGLIGIBLE_SHARE,
     draw_log_cluster_weights,
@@ -50,7 +49,7 @@ from mcsquared.samplers.types import (
 )
 from mcsquared.state import State
 
-# Splits and merges of clusters run on the host, where they take about 35 ns per token and thread: a
+# Splits and merges run on the host; those of clusters take about 35 ns per token and thread, a
 # hundred times as long as a sweep. With more tokens they are skipped.
 MAX_MOVED_TOKENS = 20_000_000
 
@@ -64,7 +63,6 @@ class CudaBackend(Backend):
     """
 
     draws_contexts_on_host = False
-    moves_topics = False
 
     def __init__(
         self,
@@ -81,7 +79,8 @@ class CudaBackend(Backend):
         if observations.effect_values is not None:
             self.effects = DeviceEffects(observations, priors, corpus)
         self.contexts = DeviceContexts(observations, corpus)
-        self.moves_clusters = observations.n_tokens <= MAX_MOVED_TOKENS
+        self.moves_topics = self.moves_clusters = observations.n_tokens <= MAX_MOVED_TOKENS
+        self._has_moved_topics = False  # since the groups were swept
         self._host_labels: Any = None  # labels on the host while functions are mapped over groups
 
     def load_labels(self, state: State, key: Key) -> None:
@@ -112,7 +111,7 @@ class CudaBackend(Backend):
                 self.effects.counts(slots[1]),
             )
         self.buffers = Buffers(self.observations, self.corpus, slots, others, counts)
-        self.contexts.buffers = self.buffers
+        self.contexts.allocate(self.buffers)
         self.content.allocate(self.buffers)
         if self.effects is not None:
             vectors = isinstance(self.content, DeviceVectors)
@@ -135,8 +134,22 @@ class CudaBackend(Backend):
             self._host_labels = Labels(copy_to_host(self.clusters), self._host_topics())
         labels, result = function(self.observations, self._host_labels, argument, self.threads)
         self._host_labels = None if isinstance(labels, Labels) else labels
-        self._new_clusters = labels.cluster_of_group
+        self._new_clusters, self._new_topics = labels.cluster_of_group, labels.topic_of_token
         return [result]
+
+    def save_counts(self, state: State) -> None:
+        """Copy the counts of words to a state."""
+        self.content.save_counts(state)
+
+    def load_topics(self, sweep: Sweep) -> None:
+        """Copy new topics of tokens, and counts that changed with them, to the GPU.
+
+        Weights, tables and log-densities that depend on them are computed again.
+        """
+        self._load_labels(Labels(self._new_clusters, self._new_topics))
+        self.content.load_counts(sweep.state.counts.words_in_topic)
+        self._load_tables(sweep.state)
+        self.log_counts_added, self._has_moved_topics = False, True
 
     def load_clusters(self, state: State) -> None:
         """Copy new clusters of groups, and counts that changed with them, to the GPU."""
@@ -174,7 +187,7 @@ class CudaBackend(Backend):
         log_categories = self.contexts.draw_log_categories(sweep)
         log_cluster_weights = draw_log_cluster_weights(sweep)
         natural, python = draw_dense(sweep)
-        contexts = ContextDraw(natural, log_categories, python, no_background(self.observations))
+        contexts = ContextDraw(natural, log_categories, python, draw_background(sweep))
         weights = Weights(topics, log_cluster_weights, log_shares)
         return Globals(key, state.lam, weights, contexts, None, effects=effects)
 
@@ -241,6 +254,7 @@ class CudaBackend(Backend):
 
         All kernels are launched before the host waits for any of them.
         """
+        self._has_moved_topics = False
         self._sweep(globals_)
         self.content.draw_cell_topics(globals_.key)
         buffers = self.buffers
@@ -348,11 +362,15 @@ class CudaBackend(Backend):
         return Sums(**found | self.content.host_sums(all_sums))
 
     def log_shares(self, globals_: Globals) -> Floats:
-        """Return log τ, which was copied with the sums."""
+        """Return log τ, which was copied with the sums unless topics have changed."""
+        if self._has_moved_topics:
+            return globals_.weights.log_shares
         return self.buffers.host["log_shares"]
 
     def draw_tables(self, sweep: Sweep) -> Int32s:
-        """Return q_km ~ CRT(O_km, v ε_m), which `sweep_groups` has drawn."""
+        """Return q_km ~ CRT(O_km, v ε_m), drawn by `sweep_groups` unless topics have changed."""
+        if self._has_moved_topics:
+            return super().draw_tables(sweep)
         return self.buffers.host["cluster_tables"]
 
     def draw_effect_tables(self, sweep: Sweep) -> Int32s:

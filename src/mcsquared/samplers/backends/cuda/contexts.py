@@ -16,6 +16,7 @@ from mcsquared.kernels.cuda.gammas import draw_gamma_rows
 from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host, fill_zeros
 from mcsquared.kernels.rng import Step
 from mcsquared.observations import Observations
+from mcsquared.samplers.backends.cuda.backgrounds import DeviceBackgrounds
 from mcsquared.samplers.backends.cuda.buffers import Buffers, resized
 from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus, Shard
 from mcsquared.samplers.backends.cuda.levels import OtherScores
@@ -40,6 +41,16 @@ class DeviceContexts:
             for rows, (family, _) in zip(corpus.bag_rows, observations.bag_columns, strict=True)
             for c in (family.initial_shape,)
         ]
+
+        self.backgrounds: DeviceBackgrounds | None = None
+        if observations.background_columns:
+            self.backgrounds = DeviceBackgrounds(observations, corpus)
+
+    def allocate(self, buffers: Buffers) -> None:
+        """Allocate scores for the slots of ``buffers``, if contexts have a background."""
+        self.buffers = buffers
+        if self.backgrounds is not None:
+            self.backgrounds.allocate(buffers)
 
     def load_counts(self, categories: Int32s) -> None:
         """Copy counts (categories of all bags, cluster slots) to the GPU."""
@@ -73,7 +84,12 @@ class DeviceContexts:
 
     def begin(self, globals_: Globals) -> None:
         """Copy to the GPU what the scores of clusters depend on."""
-        self._scores = OtherScores(self.observations, self.buffers, globals_)
+        self._key, self._scores = (
+            globals_.key,
+            OtherScores(self.observations, self.buffers, globals_),
+        )
+        if self.backgrounds is not None:
+            self.backgrounds.load(globals_.contexts.background)
         self.buffers.load_weights(globals_.weights.log_cluster_weights, globals_.contexts.natural)
 
     def of_shard(self, shard: Shard) -> tuple[Any, ...]:
@@ -81,7 +97,10 @@ class DeviceContexts:
         buffers, arrays = self.buffers, shard.arrays
         bags = (arrays.bag_start, arrays.bag_category, arrays.bag_count)
         parameters = (buffers.natural, buffers.log_categories)
-        return (arrays.statistics, *bags, *parameters, *self._scores.of_shard(shard))
+        scores = self._scores.of_shard(shard)
+        if self.backgrounds is not None:
+            scores = self.backgrounds.add_scores(shard, scores)
+        return (arrays.statistics, *bags, *parameters, *scores)
 
     def clear(self) -> None:
         """Set the counts of categories to 0; those of ``buffers`` are cleared with these."""
@@ -93,14 +112,18 @@ class DeviceContexts:
         bags = (arrays.bag_start, arrays.bag_category, arrays.bag_count)
         out = (device["groups"], device["statistics"], self.categories, device["totals"])
         count_contexts(shard.n_groups, clusters, arrays.statistics, self.scales, *bags, *out)
+        if self.backgrounds is not None:
+            self.backgrounds.count(shard, clusters, self._key, self.scales)
 
     def host_statistics(self, clusters: Any) -> Floats:
         """Return the statistics of contexts; those of Python families are summed on the host."""
         dense = self.buffers.host["statistics"] / self.corpus.scales
         if not self.observations.python_contexts:
             return dense
-        statistics = np.zeros((len(dense), self.observations.n_context_statistics))
-        statistics[:, : dense.shape[1]] = dense
+        n_dense, n_all = self.corpus.statistics.shape[1], self.observations.n_context_statistics
+        statistics = np.zeros((len(dense), n_all))
+        statistics[:, :n_dense] = dense[:, :n_dense]
+        statistics[:, n_all - dense.shape[1] + n_dense :] = dense[:, n_dense:]
         on_host = copy_to_host(clusters)
         for context, columns in self.observations.python_columns:
             np.add.at(statistics[:, columns], on_host, context.statistics)

@@ -56,7 +56,12 @@ class DeviceCorpus:
         self.statistics = statistics_of_groups(observations)
         largest = np.abs(self.statistics).max(axis=0, initial=0.0)
         bound = np.where(largest > 0.0, largest, 1.0) * (observations.n_groups + 1)
-        self.scales = MAX_SUM / bound  # of statistics, before they are rounded to integers
+        scales = MAX_SUM / bound  # of statistics, before they are rounded to integers
+        # Statistics of contexts with a background are in an array of their own.
+        self.background_columns = columns_with_background(observations)
+        self.background_statistics = self.statistics[:, self.background_columns]
+        self.statistics[:, self.background_columns] = 0.0
+        self.scales = np.concatenate([scales, scales[self.background_columns]])
         # Rows of each bag in arrays of categories, starting at a multiple of `ROWS_PER_PASS`.
         self.bag_rows, n_rows = [], 0
         for family in observations.bag_families:
@@ -116,6 +121,7 @@ class DeviceCorpus:
         bags = take_bags(observations.bags, np.arange(first, last))
         arrays = {
             "statistics": self.statistics[first:last],
+            "background_statistics": self.background_statistics[first:last],
             "bag_start": bags.start,
             "bag_category": self.row_of_category[bags.category],
             "bag_count": bags.count,
@@ -177,7 +183,7 @@ class DeviceCorpus:
         observations = self.observations
         bags = np.diff(observations.bags.start, axis=1).sum(axis=0)
         # A group has labels, offsets and statistics; a token a word and a topic, or a count.
-        per_group = 24 + 8 * self.statistics.shape[1] + 8 * len(observations.bag_families)
+        per_group = 24 + 8 * len(self.scales) + 8 * len(observations.bag_families)
         tokens, per_token = np.diff(observations.group_start), 8
         if not observations.n_words:
             per_token = 8 + 8 * self.values.shape[1]
@@ -201,6 +207,13 @@ class DeviceCorpus:
 def longest_first(start: Int64s) -> Int64s:
     """Return the order of descending length, so that the last warps to finish are short."""
     return np.argsort(-np.diff(start), kind="stable").astype(np.int64)
+
+
+def columns_with_background(observations: Observations) -> Int64s:
+    """Return the columns of contexts with a background in the statistics of dense contexts."""
+    columns = [observations.context_columns[c][1] for c, _ in observations.background_columns]
+    ranges = [np.arange(part.start, part.stop, dtype=np.int64) for part in columns]
+    return np.concatenate([np.zeros(0, np.int64), *ranges])
 
 
 def statistics_of_groups(observations: Observations) -> Floats:

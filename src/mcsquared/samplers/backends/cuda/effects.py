@@ -140,8 +140,9 @@ class DeviceEffects:
     def _weigh(self, sources: Sources, weights: Floats, factor: float, minimum: float) -> None:
         """Fill the arrays of `Sources`, except those of clusters."""
         rows, no_sums = sources.rows, self.buffers.no_sums
+        no_copy = no_sums if rows.dtype == no_sums.dtype else self.buffers.no_shares
         inputs = (rows.size, self.buffers.n_slots, self.log_rows, float(factor), minimum)
-        weigh_topics(*inputs, no_sums, rows, rows[:0])
+        weigh_topics(*inputs, no_sums, rows, no_copy)
         copy_to_device(weights.astype(rows.dtype), sources.weights)
         copy_to_device(scales_of_patterns(weights).astype(rows.dtype), sources.scales)
 
