@@ -27,7 +27,7 @@ SMALLEST_FLOAT = 2.3e-308  # replaces a shape of 0, which has underflowed
 
 @one_warp_each()
 def draw_log_shares_of_values(
-    n_values, n_slots, width, position, effect, shapes, smallest, tables, seed, chain, sweep, out
+    n_values, n_slots, width, position, effect, shapes, minimum, tables, seed, chain, sweep, out
 ):
     """Draw log τ_s of every value.
 
@@ -38,7 +38,7 @@ def draw_log_shares_of_values(
     position, effect : int32 (n_values,)
         ``effect`` is the number of the value's effect.
     shapes : float64 (n_effects × topic slots,)
-        v_c ε_m; 0 in slots that a bound excludes, others are raised to ``smallest``.
+        v_c ε_m; 0 in slots that a bound excludes, others are raised to ``minimum``.
     tables : int32 (n_values × topic slots,)
     out : float64 (n_values × topic slots,)
     """
@@ -49,9 +49,9 @@ def draw_log_shares_of_values(
     for m in range(thread, n_slots, 32):
         shape, value = shapes[int64(effect[s]) * n_slots + m], -math.inf
         if shape > 0.0:
-            given = (tables[s * n_slots + m], float32(max(shape, smallest)))
+            small, count = float32(max(shape, minimum)), tables[s * n_slots + m]
             cell = int64(m) * width + position[s]
-            _, log_value = draw_gamma(cell, *given, EFFECT_SHARES, seed, chain, sweep)
+            _, log_value = draw_gamma(cell, count, small, EFFECT_SHARES, seed, chain, sweep)
             value = float64(log_value)
         out[s * n_slots + m] = value
         highest = max(highest, value)

@@ -85,6 +85,6 @@ def draw_gamma_rows(n_cells, first, counts, shape, step, seed, chain, sweep, in_
     if i >= n_cells:
         return
     cell = first + i
-    given = (counts[cell], float32(shape))
-    value, log_value = draw_gamma(cell, *given, step, seed, chain, sweep)
+    count, small = counts[cell], float32(shape)
+    value, log_value = draw_gamma(cell, count, small, step, seed, chain, sweep)
     out[cell] = log_value if in_logs else value

@@ -302,8 +302,7 @@ class CudaBackend(Backend):
             if self.effects is None:
                 self._resample_groups(shard, labels, contexts, globals_.key, log_likelihood)
             else:
-                given = (shard, labels, contexts, globals_, log_likelihood)
-                self.effects.resample_groups(*given)
+                self.effects.resample_groups(shard, labels, contexts, globals_, log_likelihood)
             self.contexts.count(shard, labels[0])
         parts = buffers.device["topic_log_likelihood"]
         add_floats(N_PARTIAL_SUMS, buffers.log_likelihood_of_group, parts)
@@ -320,10 +319,10 @@ class CudaBackend(Backend):
         buffers, (clusters, topics) = self.buffers, labels
         resample = resample_groups(buffers.n_slots, buffers.clusters_per_thread)
         sizes = (shard.n_groups, shard.first_group, shard.first_token, buffers.n_cluster_slots)
-        given = (shard.arrays.group_start, topics)
+        tokens = (shard.arrays.group_start, topics)
         tabulated = (buffers.base, buffers.tabulated, buffers.n_tabulated)
         counts = (buffers.device["topics_in_cluster"], buffers.device["tables_in_cluster"])
-        resample(*sizes, *given, *tabulated, *contexts, *key, clusters, *counts, log_likelihood)
+        resample(*sizes, *tokens, *tabulated, *contexts, *key, clusters, *counts, log_likelihood)
 
     def _shards(self) -> Iterator[tuple[Shard, tuple[Any, Any]]]:
         """Yield each shard with its clusters and topics; keep the topics that are drawn."""

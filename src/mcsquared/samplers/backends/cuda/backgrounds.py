@@ -41,15 +41,15 @@ class DeviceBackgrounds:
         """
         n_cluster_slots = self.buffers.n_cluster_slots
         sizes = (shard.n_groups * n_cluster_slots, n_cluster_slots)
-        score_backgrounds(*sizes, *self._given(shard), *others, self.scores)
+        score_backgrounds(*sizes, *self._inputs(shard), *others, self.scores)
         return self.scores, self.buffers.no_rows
 
     def count(self, shard: Shard, clusters: Any, key: Key, scales: Any) -> None:
         """Draw which values of a shard come from their cluster, and sum both kinds."""
         sizes = (shard.n_groups, shard.first_group, self.buffers.n_cluster_slots, self.number)
         out = (clusters, self.buffers.device["statistics"])
-        count_backgrounds(*sizes, *self._given(shard), scales, *key, *out)
+        count_backgrounds(*sizes, *self._inputs(shard), scales, *key, *out)
 
-    def _given(self, shard: Shard) -> tuple[Any, ...]:
+    def _inputs(self, shard: Shard) -> tuple[Any, ...]:
         arrays = (self.start, self.row, shard.arrays.background_statistics, self.buffers.natural)
         return (*arrays, self.log_probabilities, self.natural)

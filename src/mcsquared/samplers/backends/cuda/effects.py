@@ -121,8 +121,8 @@ class DeviceEffects:
         tables, values = self.buffers.device["tables_of_values"], (self.position, self.effect)
         copy_to_device((state.effects.v[:, None] * topics).reshape(-1), self.shapes)
         sizes = (self.n_values, self.buffers.n_slots, self.n_positions)
-        given = (self.shapes, MIN_FLOAT32_SHAPE, tables)
-        draw_log_shares_of_values(*sizes, *values, *given, *key, self.log_rows)
+        prior = (self.shapes, MIN_FLOAT32_SHAPE)
+        draw_log_shares_of_values(*sizes, *values, *prior, tables, *key, self.log_rows)
         weights = state.effects.weights.copy()
         self._prepare(weights, state.lam)
         return EffectDraw(self.log_rows, weights)
@@ -185,8 +185,8 @@ class DeviceEffects:
         tables, values = device["tables_of_values"], (self.effect, self.shapes)
         out = device["effect_tables"]
         draw_tables_of_values(tables.size, n_slots, FIRST_ROW, *values, tables, *key, out)
-        given = (n_slots, *values, tables, self.log_rows)
-        add_log_ratios(N_PARTIAL_SUMS, *given, device["log_effects"])
+        inputs = (n_slots, *values, tables, self.log_rows)
+        add_log_ratios(N_PARTIAL_SUMS, *inputs, device["log_effects"])
 
     def log_terms(self, state: State, weights: Floats) -> float:
         """Return the terms of the log joint; ``weights`` are all of ε."""

@@ -100,8 +100,8 @@ class DeviceVectors(DeviceContent):
             self._fill_rows(shard, first, last)
             if effects is not None:
                 weights = effects.bases_of(shard, clusters, first, last)
-            given = (*tokens, weights.rows, weights.log_rows, *parameters)
-            draw(last - first, first, shard.first_token, *given, weights.row_of_group, topics)
+            inputs = (*tokens, weights.rows, weights.log_rows, *parameters)
+            draw(last - first, first, shard.first_token, *inputs, weights.row_of_group, topics)
         self._add_statistics(shard, topics)
 
     def draw_clusters(
