@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from mcsquared.kernels.cpu.fast_math import MIN_EXPONENT, cos_of_turns, exp32, exponentials, log32
+from mcsquared.kernels.cpu.fast_math import (
+    MIN_EXPONENT,
+    cos_of_turns,
+    exp32,
+    exponentials,
+    log32,
+    log64,
+)
 
 F = np.float32
 
@@ -15,6 +22,12 @@ F = np.float32
 def logs(x, out):
     for i in range(x.size):
         out[i] = log32(x[i])
+
+
+@njit
+def double_logs(x, out):
+    for i in range(x.size):
+        out[i] = log64(x[i])
 
 
 @njit
@@ -55,6 +68,16 @@ def test_logarithms_keep_their_digits_near_one():
 def test_logarithms_are_right_where_ranges_meet(x):
     near = np.array([np.nextafter(x, F(1)), x, np.nextafter(np.nextafter(x, F(1)), F(1))], F)
     np.testing.assert_allclose(values_of(logs, near), np.log(near.astype(float)), rtol=3e-7)
+
+
+def test_logarithms_of_doubles_are_right():
+    rng = np.random.default_rng(1)
+    near_one = 1.0 + np.append(rng.uniform(-1e-3, 1e-3, 50_000), [0.0, 2.0**-52, -(2.0**-53)])
+    ends = [2.2250738585072014e-308, 1.7976931348623157e308, np.sqrt(0.5), np.sqrt(2.0)]
+    x = np.concatenate([np.exp2(rng.uniform(-1021.9, 1023.9, 200_000)), near_one, ends])
+    out = np.empty(len(x))
+    double_logs(x, out)
+    np.testing.assert_allclose(out, np.log(x), rtol=4e-16)
 
 
 def test_exponentials_are_right():

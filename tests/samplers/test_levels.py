@@ -11,6 +11,7 @@ from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
 from mcsquared.samplers.backends.local import LocalBackend
 from mcsquared.samplers.backends.sharded import ShardedBackend
+from mcsquared.samplers.content import groups
 from mcsquared.samplers.steps.levels import draw_crt, draw_labels
 from mcsquared.samplers.sweep import BLOCKED
 from mcsquared.samplers.threads import ThreadPool
@@ -81,6 +82,28 @@ def test_draws_do_not_depend_on_threads_and_shards(content, lam, n_threads, n_sh
     assert np.array_equal(whole.topic_of_token, divided.topic_of_token)
     assert same_levels(whole, divided)
     assert whole.log_joint == divided.log_joint
+
+
+@pytest.mark.parametrize("n_shards", [0, 3])
+def test_draws_do_not_depend_on_whether_scores_are_kept(n_shards, monkeypatch):
+    observations, priors = given("words", "resampled")
+    kept = BLOCKED.start(observations, priors, 3, 0, "random", 5, 6)
+    states = [kept, copy.deepcopy(kept)]
+    for state, most in zip(states, (groups.MAX_SCORES, 0), strict=True):
+        monkeypatch.setattr(groups, "MAX_SCORES", most)
+        backend = (
+            ShardedBackend(observations, priors, n_shards)
+            if n_shards
+            else LocalBackend(observations, priors)
+        )
+        backend.load_labels(state, Key(3, 0, 0))
+        for _ in range(4):
+            BLOCKED.sweep(state, observations, priors, 3, 0, backend=backend)
+        backend.save_labels(state)
+    assert np.array_equal(kept.cluster_of_group, states[1].cluster_of_group)
+    assert np.array_equal(kept.topic_of_token, states[1].topic_of_token)
+    assert same_levels(*states)
+    assert kept.log_joint == states[1].log_joint
 
 
 def test_table_counts_have_the_mean_of_a_chinese_restaurant():

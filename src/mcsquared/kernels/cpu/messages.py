@@ -13,13 +13,20 @@ import numpy as np
 
 from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.contexts import add_context_scores
+from mcsquared.kernels.cpu.fast_math import (
+    ROUND_TO_INTEGER,
+    bits_of_double,
+    exponentials,
+    log64,
+)
 from mcsquared.kernels.cpu.mixtures import add_word_scores
 from mcsquared.kernels.cpu.varying_groups import group_scratch, score_group
-from mcsquared.kernels.cpu.vector_tokens import log_mixture
+from mcsquared.kernels.cpu.vector_tokens import largest_of, log_mixture, weighted_sum
 
 FIXED_POINT = 2.0**24  # scale of messages that are summed as integers
 MIN_MESSAGE = -(2.0**22)  # smaller messages count as this: sums must not overflow
 MIN_SUM = 1e-200  # smaller sums are computed in logs
+ROUNDED_ZERO = int(np.float64(ROUND_TO_INTEGER).view(np.int64))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -33,6 +40,21 @@ def score_varying_groups(first, last, groups, topic_of_token, base, tabulated, c
     for j in range(first, last):
         scores[j - first] = 0.0
         score_group(j, *arguments, scores[j - first])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def keep_scores(first, last, groups, topic_of_token, base, tabulated, contexts, scored):
+    """Do the same, and write to `ScoredGroups` in place of ``scores``."""
+    scratch = group_scratch(base, contexts)
+    arguments = (groups, topic_of_token, base, tabulated, contexts, scratch)
+    for j in range(first, last):
+        scored.scores[j] = 0.0
+        n_topics = score_group(j, *arguments, scored.scores[j])
+        scored.topic_scores[j] = scratch[3]
+        scored.n_topics[j] = n_topics
+        for t in range(n_topics):
+            scored.topic[scored.start[j] + t] = scratch[0][t]
+            scored.count[scored.start[j] + t] = scratch[1][t]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -68,7 +90,7 @@ def add_messages(first, scores, log_rows, rows, parent_of_group, messages):
     first : int
         Number of the first group.
     scores : float64 (n_groups, cluster slots)
-        log L, up to a constant per group; overwritten.
+        log L, up to a constant per group.
     log_rows : float64 (type slots, cluster slots)
         log Π.
     rows : float64 (cluster slots, type slots)
@@ -78,27 +100,26 @@ def add_messages(first, scores, log_rows, rows, parent_of_group, messages):
     messages : int64 (n_units, type slots)
     """
     n_clusters, n_types = rows.shape
-    sums = np.empty(n_types)
+    likelihood, sums = np.empty(n_clusters), np.empty(n_types)
     for i in range(len(scores)):
         parent = parent_of_group[first + i]
-        if parent < 0:
+        highest = largest_of(scores[i])
+        if parent < 0 or highest == -math.inf:  # the likelihood is 0 everywhere: no information
             continue
-        row = scores[i]
-        highest = row[0]
-        for k in range(1, n_clusters):
-            highest = max(highest, row[k])
-        if highest == -math.inf:  # the likelihood is 0 in every cluster: no information
-            continue
-        sums[:] = 0.0
-        for k in range(n_clusters):
-            row[k] -= highest
-            likelihood = math.exp(row[k])
-            if likelihood > 0.0:
-                for t in range(n_types):
-                    sums[t] += likelihood * rows[k, t]
+        exponentials(scores[i], highest, likelihood)
+        weighted_sum(likelihood, rows, sums)
+        add_logs(sums, messages[parent])
         for t in range(n_types):
-            if sums[t] > MIN_SUM:
-                value = math.log(sums[t])
-            else:
-                value = log_mixture(row, log_rows[t])
-            messages[parent, t] += round(max(value, MIN_MESSAGE) * FIXED_POINT)
+            if sums[t] <= MIN_SUM:
+                value = max(log_mixture(log_rows[t], scores[i]) - highest, MIN_MESSAGE)
+                messages[parent, t] += round(value * FIXED_POINT)
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def add_logs(sums, message):
+    """Add the logs of ``sums`` to int64 ``message`` in fixed point, except for too small ones."""
+    for t in range(sums.size):
+        is_precise = sums[t] > MIN_SUM
+        value = log64(sums[t] if is_precise else 1.0)
+        # Rounds to an integer in the lowest bits; it has fewer than 51 bits.
+        message[t] += bits_of_double(value * FIXED_POINT + ROUND_TO_INTEGER) - ROUNDED_ZERO

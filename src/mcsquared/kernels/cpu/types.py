@@ -5,7 +5,9 @@ import math
 import numpy as np
 
 from mcsquared.kernels.caching import njit
-from mcsquared.kernels.cpu.special import log_rising_factorial, pick
+from mcsquared.kernels.cpu.special import add_log, log_rising_factorial, pick
+
+MAX_FACTORS = 8  # of a rising factorial that are multiplied
 
 
 @njit(cache=True, error_model="numpy")
@@ -33,22 +35,41 @@ def resample_types(entries, log_prior, prior_below, children, uniforms, type_of_
     n_types, v = len(children), prior_below.sum()
     totals = children.sum(axis=1)
     logs = np.empty(n_types)
+    no_children = np.zeros(children.shape[1], children.dtype)
     for u in range(len(type_of_unit)):
         old, size = type_of_unit[u], 0
         for e in range(start[u], start[u + 1]):
             children[old, column[e]] -= count[e]
             size += count[e]
         totals[old] -= size
+        columns, counts = column[start[u] : start[u + 1]], count[start[u] : start[u + 1]]
+        unused = log_predictive(columns, counts, size, prior_below, no_children, v)
         for t in range(n_types):
             logs[t] = log_prior[u, t]
-            if logs[t] == -math.inf:
-                continue
-            for e in range(start[u], start[u + 1]):
-                k = column[e]
-                logs[t] += log_rising_factorial(prior_below[k] + children[t, k], count[e])
-            logs[t] -= log_rising_factorial(v + totals[t], size)
+            if totals[t] == 0:  # as are most type slots
+                logs[t] += unused
+            elif logs[t] > -math.inf:
+                total = v + totals[t]
+                logs[t] += log_predictive(columns, counts, size, prior_below, children[t], total)
         new = pick(logs, n_types, uniforms[u])
         for e in range(start[u], start[u + 1]):
             children[new, column[e]] += count[e]
         totals[new] += size
         type_of_unit[u] = new
+
+
+@njit(cache=True, error_model="numpy")
+def log_predictive(column, count, size, prior_below, children, total):
+    """Return log ∏_k (v π_k + C_k)^(n_k) / (v + C)^(n) of the ``size`` children of a unit.
+
+    ``children`` are the counts C_k of a type, and ``total`` is v + C.
+    """
+    value, product = 0.0, 1.0
+    for e in range(column.size):
+        weight = prior_below[column[e]] + children[column[e]]
+        if count[e] <= MAX_FACTORS:
+            for i in range(count[e]):
+                value, product = add_log(value, product, weight + i)
+        else:
+            value += log_rising_factorial(weight, count[e])
+    return value + math.log(product) - log_rising_factorial(total, size)

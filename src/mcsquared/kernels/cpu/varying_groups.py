@@ -5,12 +5,14 @@
 given the topics of the tokens. The number of tables of each topic is then o_jm ~ CRT(n_jm, λτ_km).
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import float32
 
 from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.contexts import add_context_scores
-from mcsquared.kernels.cpu.fast_math import log32
+from mcsquared.kernels.cpu.fast_math import log32, log64
 from mcsquared.kernels.cpu.groups import (
     count_tables,
     empty_uniforms,
@@ -18,11 +20,23 @@ from mcsquared.kernels.cpu.groups import (
     list_topics,
 )
 from mcsquared.kernels.cpu.lanes import N_LANES, add, fill, load, store
-from mcsquared.kernels.cpu.special import log_rising_factorial, pick
+from mcsquared.kernels.cpu.special import log_rising_factorial, pick, stirling_series
 from mcsquared.kernels.rng import Step, uniform_of
 
 F = np.float32
 CLUSTERS, GROUP_TABLES = int(Step.CLUSTERS), int(Step.GROUP_TABLES)
+
+
+class ScoredGroups(NamedTuple):
+    """Scores of all groups in every cluster, and the topics of their tokens."""
+
+    scores: np.ndarray  # float64 (n_groups, cluster slots): from topics and contexts
+    topic_scores: np.ndarray  # float32 (n_groups, cluster slots): from topics alone
+    # Group j has n_topics[j] topics, in increasing order, from start[j] on, and their counts.
+    start: np.ndarray  # int64 (n_groups,)
+    n_topics: np.ndarray  # int32 (n_groups,)
+    topic: np.ndarray  # int32 (capacity,)
+    count: np.ndarray  # type: ignore[assignment]  # int32 (capacity,)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -55,10 +69,36 @@ def score_clusters(topics, counts, n_topics, base, tabulated, n_tabulated, log_s
         store(log_scores, k, total)
     for t in range(n_topics):
         if counts[t] > n_tabulated:
-            m, n_more = topics[t], counts[t] - n_tabulated
-            for k in range(n_cluster_slots):
-                a = max(float(base[k, m]), 1e-30)
-                log_scores[k] += float32(log_rising_factorial(a + n_tabulated, n_more))
+            add_more(base[:, topics[t]], n_tabulated, counts[t] - n_tabulated, log_scores)
+
+
+@njit(cache=True, error_model="numpy")
+def add_more(base, n_tabulated, n_more, log_scores):
+    """Add ln Γ(a + n + n_more) − ln Γ(a + n), a = base[k], n = n_tabulated, to ``log_scores``."""
+    a = np.empty(base.size)
+    for k in range(base.size):
+        a[k] = max(float(base[k]), 1e-30) + n_tabulated
+    if n_tabulated < 8:
+        for k in range(base.size):
+            a[k] = log_rising_factorial(a[k], n_more)
+    else:
+        grow(a, float(n_more))
+    for k in range(base.size):
+        log_scores[k] += float32(a[k])
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def grow(a, n):
+    """Replace all a ≥ 8 by ln Γ(a + n) − ln Γ(a).
+
+    Stirling's series, as in `log_rising_factorial`, in a form that the compiler can vectorise.
+    """
+    for k in range(a.size):
+        ratio = n / a[k]
+        grown = 1.0 + ratio
+        log_grown = log64(grown) - ((grown - 1.0) - ratio) / grown  # log1p
+        series = stirling_series(a[k] + n) - stirling_series(a[k])
+        a[k] = n * log64(a[k]) + (a[k] + n - 0.5) * log_grown - n + series
 
 
 @njit(cache=True, error_model="numpy")
@@ -131,6 +171,7 @@ def resample_groups(
     scratch, uniforms = group_scratch(base, contexts), empty_uniforms(groups)
     (topics, counts, _, log_scores, _), scores = scratch, np.empty(len(base))
     given = (groups, topic_of_token, base, tabulated, contexts, scratch)
+    drawn = (base, groups, key, uniforms, topics_in_cluster, tables_in_cluster)
     for chunk in range(first_chunk, last_chunk):
         total = 0.0
         for j in range(groups.chunk_start[chunk], groups.chunk_start[chunk + 1]):
@@ -139,8 +180,58 @@ def resample_groups(
             z = pick(scores, scores.size, uniform_of(key, CLUSTERS, groups.first_group + j, 0))
             cluster_of_group[j] = z
             total += log_scores[z]
-            fill_group_uniforms(j, groups, key, GROUP_TABLES, uniforms)
-            add_tables(topics, counts, n_topics, base[z], uniforms, tables_in_cluster[z])
-            for t in range(n_topics):
-                topics_in_cluster[z, topics[t]] += counts[t]
+            add_to_cluster(j, z, topics, counts, n_topics, *drawn)
         log_likelihood[chunk] = total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def resample_scored_groups(
+    first_chunk,
+    last_chunk,
+    groups,
+    base,
+    scored,
+    log_rows,
+    row_of_group,
+    key,
+    cluster_of_group,
+    topics_in_cluster,
+    tables_in_cluster,
+    log_likelihood,
+):
+    """Do the same as `resample_groups`, given the scores of the groups.
+
+    Parameters
+    ----------
+    scored : ScoredGroups
+    log_rows : float64 (rows, cluster slots)
+        Log-weights of the clusters; group ``j`` has those of ``row_of_group[j]``.
+    """
+    n_cluster_slots, uniforms = len(base), empty_uniforms(groups)
+    scores = np.empty(n_cluster_slots)
+    drawn = (base, groups, key, uniforms, topics_in_cluster, tables_in_cluster)
+    for chunk in range(first_chunk, last_chunk):
+        total = 0.0
+        for j in range(groups.chunk_start[chunk], groups.chunk_start[chunk + 1]):
+            row = row_of_group[j]
+            for k in range(n_cluster_slots):
+                scores[k] = scored.scores[j, k] + log_rows[row, k]
+            z = pick(scores, n_cluster_slots, uniform_of(key, CLUSTERS, groups.first_group + j, 0))
+            cluster_of_group[j] = z
+            total += scored.topic_scores[j, z]
+            first, n_topics = scored.start[j], scored.n_topics[j]
+            topics = scored.topic[first : first + n_topics]
+            counts = scored.count[first : first + n_topics]
+            add_to_cluster(j, z, topics, counts, n_topics, *drawn)
+        log_likelihood[chunk] = total
+
+
+@njit(cache=True, error_model="numpy")
+def add_to_cluster(
+    j, k, topics, counts, n_topics, base, groups, key, uniforms, in_cluster, tables_in_cluster
+):
+    """Add the topics of a group to ``in_cluster`` (cluster slots, topic slots); draw its tables."""
+    fill_group_uniforms(j, groups, key, GROUP_TABLES, uniforms)
+    add_tables(topics, counts, n_topics, base[k], uniforms, tables_in_cluster[k])
+    for t in range(n_topics):
+        in_cluster[k, topics[t]] += counts[t]

@@ -25,7 +25,7 @@ from mcsquared.observations.layout import Entries
 from mcsquared.samplers.backends.array_files import ArrayFiles
 from mcsquared.samplers.backends.base import Backend
 from mcsquared.samplers.content.divisions import DividedLabels
-from mcsquared.samplers.content.groups import sweep_groups
+from mcsquared.samplers.content.groups import ScoredLabels, sweep_groups
 from mcsquared.samplers.content.python_families import integrated_families
 from mcsquared.samplers.content.topic_tokens import READ_LABELS_ONLY, MovedLabels
 from mcsquared.samplers.init.extend_start import StartExtension
@@ -55,13 +55,14 @@ MAX_CLUSTER_NUMBER = 2**16 - 1  # largest cluster number in a stored draw
 
 def sweep_shard(
     observations: Observations,
-    labels: Labels,
+    labels: Labels | ScoredLabels,
     globals_: Globals,
     threads: ThreadPool = SINGLE_THREAD,
 ) -> tuple[Labels, Sums]:
     """Sweep the groups of a shard; return new labels and sums. Arguments are not changed."""
+    scores = labels.scores if isinstance(labels, ScoredLabels) else None
     labels = Labels(labels.cluster_of_group.copy(), labels.topic_of_token.copy())
-    sums = sweep_groups(GroupTask(observations, labels, globals_, threads))
+    sums = sweep_groups(GroupTask(observations, labels, globals_, threads), scores=scores)
     if not observations.n_words or globals_.groups_vary:
         return labels, sums
     cell_counts = np.zeros((observations.n_words, globals_.slots[0]), np.int32)

@@ -1,16 +1,21 @@
 """The sweep over groups given the globals, with the clusters of varying groups and the sums."""
 
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mcsquared.arrays import Float32s, Int32s
+from mcsquared.arrays import Float32s, Floats, Int32s
 from mcsquared.kernels.cpu.contexts import sum_contexts
 from mcsquared.kernels.cpu.counts import count_pairs
 from mcsquared.kernels.cpu.lanes import aligned
-from mcsquared.kernels.cpu.varying_groups import resample_groups, tabulate_log_rising_factorials
+from mcsquared.kernels.cpu.varying_groups import (
+    ScoredGroups,
+    resample_groups,
+    resample_scored_groups,
+    tabulate_log_rising_factorials,
+)
 from mcsquared.observations import Observations
 from mcsquared.samplers.content import effects, python_families, vectors, words
 from mcsquared.samplers.content.background import with_outliers
@@ -22,18 +27,40 @@ from mcsquared.samplers.content.python_families import (
 from mcsquared.samplers.steps.weights import as_float32
 from mcsquared.samplers.threads import ThreadPool
 from mcsquared.samplers.types import GroupTask, Sums
+from mcsquared.state import TopicLabels
 
 MAX_TABULATED = 128  # largest count of a group in a topic whose log rising factorial is tabulated
 MAX_TABULATED_CELLS = 1 << 22  # 16 MB of tabulated values
+MAX_SCORES = 1 << 24  # 128 MB: groups × cluster slots whose scores are kept
 
 
-def sweep_groups(task: GroupTask, words_in_topic: Int32s | None = None) -> Sums:
+class GroupScores(NamedTuple):
+    """Scores of all groups in all clusters, and what they were computed from."""
+
+    groups: ScoredGroups
+    # From `tabulate_factorials`
+    base: Float32s
+    tabulated: Float32s
+
+
+class ScoredLabels(NamedTuple):
+    """Labels of groups whose scores are known: topics were drawn, and clusters were not."""
+
+    cluster_of_group: Int32s
+    topic_of_token: TopicLabels
+    scores: GroupScores
+
+
+def sweep_groups(
+    task: GroupTask, words_in_topic: Int32s | None = None, scores: GroupScores | None = None
+) -> Sums:
     """Draw the topics and clusters of all groups in place, and return their sums.
 
     Every CPU backend calls this function, for the whole corpus or for a shard of it. For words with
     λ = ∞ it draws clusters only: topics are drawn by cell afterwards, from the summed counts.
     The labels of the task are overwritten. Where λ is finite, words are counted in
-    ``words_in_topic``, int32 (n_words, topic slots), if it is given.
+    ``words_in_topic``, int32 (n_words, topic slots), if it is given. ``scores`` are those of the
+    groups given topics that were drawn before, if they are known.
     """
     content = content_of(task.observations)
     sums: dict[str, Any]
@@ -42,8 +69,12 @@ def sweep_groups(task: GroupTask, words_in_topic: Int32s | None = None) -> Sums:
         sums = (
             content.draw_topics(task, words_in_topic) if task.globals.parent_weights is None else {}
         )
-        has_effects = task.globals.effects is not None
-        sums |= effects.resample_groups(task) if has_effects else resample_varying_groups(task)
+        if scores is not None:
+            sums |= resample_groups_with_scores(task, scores)
+        elif task.globals.effects is not None:
+            sums |= effects.resample_groups(task)
+        else:
+            sums |= resample_varying_groups(task)
     else:
         sums = content.draw_clusters_and_topics(task)
     return Sums(**sums, **sum_by_cluster(task))
@@ -75,11 +106,52 @@ def resample_varying_groups(task: GroupTask) -> dict[str, Any]:
 
     work = 5.0 * observations.n_tokens + 12.0 * observations.n_groups * len(base)
     parts = order.threads.map(len(layout.chunk_start) - 1, assign, work=work)
+    return _add_parts(parts, topic_log_likelihood)
+
+
+def _add_parts(parts: list[tuple[Int32s, Int32s]], topic_log_likelihood: Floats) -> dict[str, Any]:
     return {
         "topics_in_cluster": sum(topics for topics, _ in parts),
         "tables_in_cluster": sum(tables for _, tables in parts),
         "topic_log_likelihood": topic_log_likelihood,
     }
+
+
+def empty_scores(task: GroupTask) -> GroupScores | None:
+    """Return arrays for the scores of all groups, if they are kept until clusters are drawn.
+
+    They are not if λ = ∞, if there are too many, or if contexts of Python families add to them.
+    """
+    observations, n_clusters = task.observations, task.globals.slots[0]
+    is_large = observations.n_groups * n_clusters > MAX_SCORES
+    if not task.globals.groups_vary or is_large or observations.python_contexts:
+        return None
+    shape = (observations.n_groups, n_clusters)
+    most = np.minimum(np.diff(observations.group_start), task.globals.slots[1])
+    lists = np.empty((2, int(most.sum())), np.int32)
+    start, n_topics = np.cumsum(most) - most, np.empty(len(most), np.int32)
+    scores = (np.empty(shape), np.empty(shape, np.float32))
+    return GroupScores(ScoredGroups(*scores, start, n_topics, *lists), *tabulate_factorials(task))
+
+
+def resample_groups_with_scores(task: GroupTask, scores: GroupScores) -> dict[str, Any]:
+    """Draw the same as `resample_varying_groups`, given the scores and the types of the parents."""
+    observations, labels, globals_, threads = task
+    groups, parents = observations.groups, globals_.parent_weights
+    assert parents is not None
+    topic_log_likelihood = np.zeros(len(groups.chunk_start) - 1)
+    rows = (parents.log_rows, parents.row_of_unit[observations.parent_of_group])
+    given = (groups, scores.base, scores.groups, *rows, globals_.key)
+
+    def assign(first: int, last: int) -> tuple[Int32s, Int32s]:
+        topics, tables = np.zeros((2, *scores.base.shape), np.int32)
+        out = (labels.cluster_of_group, topics, tables, topic_log_likelihood)
+        resample_scored_groups(first, last, *given, *out)
+        return topics, tables
+
+    work = 5.0 * observations.n_tokens + 6.0 * observations.n_groups * len(scores.base)
+    parts = threads.map(len(groups.chunk_start) - 1, assign, work=work)
+    return _add_parts(parts, topic_log_likelihood)
 
 
 def tabulate_factorials(task: GroupTask) -> tuple[Float32s, Float32s]:

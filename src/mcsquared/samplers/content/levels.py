@@ -6,16 +6,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mcsquared.arrays import Floats
+from mcsquared.arrays import Floats, Int32s
 from mcsquared.kernels.cpu.messages import (
     add_messages,
+    keep_scores,
     score_contexts,
     score_groups_of_words,
     score_varying_groups,
 )
 from mcsquared.kernels.cpu.vector_tokens import VectorTokens, score_vector_groups
 from mcsquared.observations import Observations
-from mcsquared.samplers.content.groups import content_of, count_children, tabulate_factorials
+from mcsquared.samplers.content.groups import (
+    GroupScores,
+    ScoredLabels,
+    content_of,
+    count_children,
+    empty_scores,
+    tabulate_factorials,
+)
 from mcsquared.samplers.content.python_families import GroupOrder
 from mcsquared.samplers.content.vectors import token_blocks
 from mcsquared.samplers.content.words import tabulate_words
@@ -29,45 +37,53 @@ ScoreFunction = Callable[[int, int, Floats], None]
 
 
 class TypeWeights(NamedTuple):
-    """Argument of `sum_messages`: the globals, log Π (type slots, cluster slots), and n_units."""
+    """Argument of `sum_messages`."""
 
     globals: Globals
-    log_rows: Floats
+    log_rows: Floats  # (type slots, cluster slots): log Π
     n_units: int
+    # Counts to overwrite, see `content.groups.sweep_groups`; then labels are changed in place.
+    words_in_topic: Int32s | None = None
 
 
 def sum_messages(
     observations: Observations, labels: Labels, argument: TypeWeights, threads: ThreadPool
-) -> tuple[Labels, dict[str, Any]]:
+) -> tuple[Labels | ScoredLabels, dict[str, Any]]:
     """Draw the topics of all tokens if λ is finite, and sum the messages of groups by parent.
 
     The result has the fields of `Sums` that the topics of tokens determine, and ``messages``,
-    int64 (n_units, type slots).
+    int64 (n_units, type slots). Labels are returned with the scores of the groups, if possible.
     """
-    globals_, log_rows, n_units = argument
-    labels = Labels(labels.cluster_of_group, labels.topic_of_token.copy())
+    globals_, log_rows, n_units, words_in_topic = argument
+    if globals_.groups_vary and words_in_topic is None:
+        labels = Labels(labels.cluster_of_group, labels.topic_of_token.copy())
     task = GroupTask(observations, labels, globals_, threads)
     sums: dict[str, Any] = {}
     if globals_.groups_vary:
-        sums = content_of(observations).draw_topics(task)
+        sums = content_of(observations).draw_topics(task, words_in_topic)
     rows = np.ascontiguousarray(np.exp(log_rows).T)
     chunk_start, n_clusters = observations.layout.chunk_start, globals_.slots[0]
+    kept = empty_scores(task)
 
     def send(score: ScoreFunction, first_chunk: int, last_chunk: int) -> Any:
         messages = np.zeros((n_units, len(log_rows)), np.int64)
         first, end = int(chunk_start[first_chunk]), int(chunk_start[last_chunk])
         while first < end:
             last = min(first + GROUPS_PER_BATCH, end)
-            scores = np.zeros((last - first, n_clusters))
+            if kept is None:
+                scores = np.zeros((last - first, n_clusters))
+            else:
+                scores = kept.groups.scores[first:last]
             score(first, last, scores)
             add_messages(first, scores, log_rows, rows, observations.parent_of_group, messages)
             first = last
         return messages
 
     messages = np.zeros((n_units, len(log_rows)), np.int64)
-    for first, last, score in scorers(task):
+    for first, last, score in scorers(task, kept):
         messages += sum(threads.map(last - first, partial(send, score), first, even=True))
-    return labels, sums | {"messages": messages}
+    sums |= {"messages": messages}
+    return (labels if kept is None else ScoredLabels(*labels, kept)), sums
 
 
 class UnitCount(NamedTuple):
@@ -89,14 +105,17 @@ def count_by_unit(
     return labels, {"children": count_children(observations, clusters, units, argument.n_clusters)}
 
 
-def scorers(task: GroupTask) -> Iterator[tuple[int, int, ScoreFunction]]:
+def scorers(task: GroupTask, kept: GroupScores | None) -> Iterator[tuple[int, int, ScoreFunction]]:
     """Yield ranges of chunks, ``first`` and ``last``, with the `ScoreFunction` of their groups."""
     observations, labels, globals_, _ = task
     n_chunks = len(observations.layout.chunk_start) - 1
     contexts = GroupOrder(task).contexts
     if globals_.groups_vary:
-        base, tabulated = tabulate_factorials(task)
+        base, tabulated = tabulate_factorials(task) if kept is None else kept[1:]
         tokens = (observations.groups, labels.topic_of_token, base, tabulated.reshape(-1), contexts)
+        if kept is not None:
+            yield 0, n_chunks, lambda first, last, _: keep_scores(first, last, *tokens, kept.groups)
+            return
         yield 0, n_chunks, lambda first, last, out: score_varying_groups(first, last, *tokens, out)
     elif observations.n_words:
         words = (observations.layout.words_of_group, tabulate_words(task).reshape(-1), contexts)
