@@ -32,7 +32,9 @@ def expected(scores, log_rows, parents):
     messages = np.zeros((5, len(log_rows)))
     for row, parent in zip(scores, parents, strict=True):
         if parent >= 0 and row.max() > -np.inf:
-            messages[parent] += np.maximum(logsumexp(log_rows + row, axis=1) - row.max(), MIN_MESSAGE)
+            messages[parent] += np.maximum(
+                logsumexp(log_rows + row, axis=1) - row.max(), MIN_MESSAGE
+            )
     return messages
 
 

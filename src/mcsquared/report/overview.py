@@ -70,9 +70,15 @@ def key_figures(posterior: Posterior, unit: str) -> list[dict[str, str]]:
         ("draws kept", posterior.n_draws, chains),
     ]
     return [
-        {"label": shorten(label, 40), "value": f"{value:,}", "note": note}
+        {"label": shorten(_label(label, value), 40), "value": f"{value:,}", "note": note}
         for label, value, note in rows
     ]
+
+
+def _label(nouns: str, n: int) -> str:
+    """Return nouns such as "draws kept", in the singular if there is one."""
+    noun, space, rest = nouns.partition(" ")
+    return noun.removesuffix("s") + space + rest if n == 1 else nouns
 
 
 def _note_on_types(posterior: Posterior, level: str) -> str:

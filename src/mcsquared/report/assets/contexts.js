@@ -24,7 +24,8 @@ function shortlistRows(context, of, id, byDistinctness) {
 
 // Values of the contexts of groups have pages.
 function valueLink(context, value, options = { class: 'link' }, text = context.categories[value]) {
-  return context.number === undefined ? h('span', options, text) : h('a', { ...options, href: address('values', context.number, value) }, text);
+  const shown = h('span', {}, text);
+  return context.number === undefined ? h('span', options, shown) : h('a', { ...options, href: address('values', context.number, value) }, shown);
 }
 
 function categoryBars(context, of, id, colour) {
