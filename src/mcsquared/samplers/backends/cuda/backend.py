@@ -395,4 +395,4 @@ class CudaBackend(Backend):
         if not self.log_counts_added:
             self._add_log_counts()
             self.buffers.copy_to_host()
-        return self.content.log_density(state) + self.contexts.log_density(state)
+        return self.contexts.add_log_density(state, self.content.log_density(state))

@@ -137,11 +137,10 @@ class DeviceContexts:
             out = self.buffers.device[f"log_counts {c}"]
             add_log_rising_factorials(N_PARTIAL_SUMS, counts, concentration, tabulated, out)
 
-    def log_density(self, state: State) -> float:
-        """Return the log-density of bags given clusters."""
+    def add_log_density(self, state: State, total: float) -> float:
+        """Return ``total`` plus the log-density of bags given clusters."""
         if self.observations.has_learned_bags:
-            return log_bags(state, self.observations)
-        total = 0.0
+            return total + log_bags(state, self.observations)
         for c, family in enumerate(self.observations.bag_families):
             total += float(self.buffers.host[f"log_counts {c}"].sum())
             observed = np.ascontiguousarray(state.counts.category_totals[:, c])
