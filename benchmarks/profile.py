@@ -12,6 +12,7 @@ import copy
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import wraps
 from statistics import fmean
@@ -64,20 +65,22 @@ def profile(chain: Blocked, numbers: list[int], n_dropped: int, n_sweeps: int) -
     clock = time.process_time if max(numbers) == 1 else time.perf_counter
     found: Milliseconds = {n: defaultdict(list) for n in numbers}
     states = {n: copy.deepcopy(chain.state) for n in numbers}
-    for number in range(-n_dropped, n_sweeps):
-        for n in numbers:
-            spent: dict[str, float] = defaultdict(float)
-            steps = tuple(timed(step, spent, clock) for step in chain.sampler.steps)
-            sampler = replace(chain.sampler, steps=steps)
-            with ThreadPool(n) as threads:
-                backend = LocalBackend(chain.observations, chain.priors, threads)
+    with ExitStack() as stack:
+        # One pool for all sweeps, as in a fit: it measures how many threads pay.
+        pools = {n: stack.enter_context(ThreadPool(n)) for n in numbers}
+        for number in range(-n_dropped, n_sweeps):
+            for n in numbers:
+                spent: dict[str, float] = defaultdict(float)
+                steps = tuple(timed(step, spent, clock) for step in chain.sampler.steps)
+                sampler = replace(chain.sampler, steps=steps)
+                backend = LocalBackend(chain.observations, chain.priors, pools[n])
                 backend.load_labels(states[n], Key(chain.seed, 0, 0))
                 given = (states[n], chain.observations, chain.priors, chain.seed, 0, chain.bounds)
                 sampler.sweep(*given, backend=backend)
-            spent[WHOLE] = sum(spent.values())
-            if number >= 0:
-                for step, milliseconds in spent.items():
-                    found[n][step].append(milliseconds)
+                spent[WHOLE] = sum(spent.values())
+                if number >= 0:
+                    for step, milliseconds in spent.items():
+                        found[n][step].append(milliseconds)
     return found
 
 

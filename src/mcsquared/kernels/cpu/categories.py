@@ -41,7 +41,8 @@ def sum_category_terms(g, base, count):
     """Return Σ_i ln Γ(g b_i + n_i) − ln Γ(g b_i), b_i = base[i] and n_i = count[i]."""
     total = 0.0
     for i in range(base.size):
-        total += log_rising_factorial(g * base[i], count[i])
+        if count[i] > 0:
+            total += log_rising_factorial(g * base[i], count[i])
     return total
 
 

@@ -13,7 +13,14 @@ import numpy as np
 from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.contexts import fill_statistics
 from mcsquared.kernels.cpu.groups import list_topics
-from mcsquared.kernels.cpu.special import crt, log_rising_factorial
+from mcsquared.kernels.cpu.share_tables import (
+    SHIFT,
+    add_expected_tables,
+    add_moments,
+    log_odds_of_topics,
+    log_rising_given,
+)
+from mcsquared.kernels.cpu.special import ATTEMPTS, add_log, fast_crt, log_rising_factorial
 from mcsquared.kernels.rng import Step, uniform_of
 
 SIDES, TABLES = int(Step.CLUSTER_SIDES), int(Step.SET_TABLES)
@@ -21,6 +28,7 @@ SOURCES = int(Step.SET_SOURCES)
 FIXED_POINT = 2.0**24  # scale of floats that are summed as integers
 TOPIC_BITS = 14  # low bits of the index of a random number; the others are the group
 ANCHORS, SCAN, PROPOSAL = 0, 1, 2
+FEW_OCCURRENCES = 8  # of a category in a group: factors are multiplied
 
 
 class Pairs(NamedTuple):
@@ -151,6 +159,13 @@ def content_log_odds(j, rows, bases, one, other):
 
 
 @njit(cache=True, error_model="numpy")
+def subtract_log(value, product, factor):
+    """Return (value, product) such that ``value − log(product)`` decreases by ``log(factor)``."""
+    negated, product = add_log(-value, product, factor)
+    return -negated, product
+
+
+@njit(cache=True, error_model="numpy")
 def context_log_odds(j, side, label, dense, bags, launch, statistics):
     """Return the log odds of the contexts of group ``j`` on ``side`` against ``side + 1``.
 
@@ -168,18 +183,25 @@ def context_log_odds(j, side, label, dense, bags, launch, statistics):
         first, last = bags.start[c, j], bags.start[c, j + 1]
         if first == last:
             continue
-        n = 0
+        n, above, below = 0, 1.0, 1.0
         for e in range(first, last):
-            n += bags.count[e]
+            category, count = bags.category[e], bags.count[e]
+            n += count
+            one = bags.shapes[category] + launch.categories[category, side]
+            other = bags.shapes[category] + launch.categories[category, side + 1]
+            one -= count if label == side else 0
+            other -= count if label == side + 1 else 0
+            if count > FEW_OCCURRENCES:
+                odds += log_rising_factorial(one, count) - log_rising_factorial(other, count)
+                continue
+            for i in range(count):
+                odds, above = add_log(odds, above, one + i)
+                odds, below = subtract_log(odds, below, other + i)
+        odds += math.log(above) - math.log(below)
         for s in range(side, side + 2):
-            sign, is_member = (1.0 if s == side else -1.0), label == s
-            for e in range(first, last):
-                count = bags.count[e]
-                others = launch.categories[bags.category[e], s] - (count if is_member else 0)
-                weight = bags.shapes[bags.category[e]] + others
-                odds += sign * log_rising_factorial(weight, count)
-            total = launch.totals[s, c] - (n if is_member else 0)
-            odds -= sign * log_rising_factorial(bags.smoothing[c] + total, n)
+            total = launch.totals[s, c] - (n if label == s else 0)
+            log_rising = log_rising_factorial(bags.smoothing[c] + total, n)
+            odds -= log_rising if s == side else -log_rising
     return odds
 
 
@@ -201,6 +223,7 @@ def divide_groups(
     contexts,
     pairs,
     launch,
+    tabulated,
     bases,
     key,
     label_of_group,
@@ -221,6 +244,8 @@ def divide_groups(
     rows : Entries
         Topics of every group.
     contexts : (DenseContexts, BagContexts)
+    tabulated : float64 (2 n_pairs, n, topic slots)
+        Result of `tabulate_odds` for the sides; (0, 0, 0) with effects, and for ANCHORS.
     bases : GroupBases
     label_of_group : int32 (n_groups,)
         The previous labels, which are overwritten.
@@ -233,14 +258,14 @@ def divide_groups(
     """
     dense, bags = contexts
     n_pairs = len(pairs.anchors)
-    statistics = np.empty(dense.stat_start[-1])
+    statistics, logs = np.empty(dense.stat_start[-1]), np.empty((2, tables.shape[1]))
     for j in range(groups.chunk_start[first_chunk], groups.chunk_start[last_chunk]):
         before, label_of_group[j] = label_of_group[j], 2 * n_pairs
         p = pairs.of_cluster[clusters[j]]
         if p < 0 or (mode == SCAN and not pairs.is_launched[p]):
             continue
         group = groups.first_group + j
-        side = -1
+        side, is_scored = -1, False  # whether ``logs`` are those of the group
         if group == pairs.anchors[p, 0]:
             side = 0
         elif group == pairs.anchors[p, 1]:
@@ -248,11 +273,15 @@ def divide_groups(
         elif mode == ANCHORS:
             continue
         else:
-            odds = pairs.log_odds[p]
-            if pairs.is_launched[p]:
+            odds, is_scored = pairs.log_odds[p], pairs.is_launched[p]
+            if is_scored:
                 odds = launch.log_sizes[2 * p] - launch.log_sizes[2 * p + 1]
-                one, other = launch.shares[2 * p], launch.shares[2 * p + 1]
-                odds += content_log_odds(j, rows, bases, one, other)
+                if tabulated.size > 0:
+                    both = tabulated[2 * p], tabulated[2 * p + 1]
+                    odds += log_odds_of_topics(rows.start[j], rows.start[j + 1], rows, *both, logs)
+                else:
+                    both = launch.shares[2 * p], launch.shares[2 * p + 1]
+                    odds += content_log_odds(j, rows, bases, *both)
                 odds += context_log_odds(j, 2 * p, before, dense, bags, launch, statistics)
                 if launch.scores.size > 0:
                     odds += launch.scores[j]
@@ -267,8 +296,13 @@ def divide_groups(
         label = 2 * p + side
         label_of_group[j] = label
         n_moved[0] += label != before
+        first, last = rows.start[j], rows.start[j + 1]
+        if mode == SCAN and tabulated.size > 0 and is_scored:
+            given = (tabulated[label], logs[side], FIXED_POINT)
+            add_expected_tables(first, last, rows, *given, tables[label])
+            continue
         lam = weight_of(j, bases)
-        for e in range(rows.start[j], rows.start[j + 1]):
+        for e in range(first, last):
             m, n = rows.column[e], rows.count[e]
             if mode == SCAN:
                 from_cluster = lam * launch.shares[label, m]
@@ -280,23 +314,42 @@ def divide_groups(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sum_table_moments(
-    first_chunk, last_chunk, groups, rows, label_of_group, bases, shares, means, variances
+    first_chunk,
+    last_chunk,
+    groups,
+    rows,
+    label_of_group,
+    bases,
+    shares,
+    tabulated,
+    means,
+    variances,
 ):
     """Add the mean and variance of the number of tables of every set, in fixed point.
 
     Tables are those of the cluster, without those that come from the values of effects. Sets are
-    the sides of the pairs, then their unions. ``shares`` float64 (3 n_pairs, topic slots),
-    ``means`` and ``variances`` int64 of the same shape.
+    the sides of the pairs, then their unions.
+
+    Parameters
+    ----------
+    shares : float64 (3 n_pairs, topic slots)
+    tabulated : float64 (3 n_pairs, n, topic slots)
+        Result of `tabulate_moments`; (0, 0, 0) with effects.
+    means, variances : int64 (3 n_pairs, topic slots)
     """
-    n_pairs = len(shares) // 3
+    n_pairs, logs = len(shares) // 3, np.empty((2, shares.shape[1]))
     for j in range(groups.chunk_start[first_chunk], groups.chunk_start[last_chunk]):
         label = np.int64(label_of_group[j])
         if label == 2 * n_pairs:
             continue
-        lam = weight_of(j, bases)
-        for e in range(rows.start[j], rows.start[j + 1]):
-            m, n, rest = rows.column[e], rows.count[e], rest_of(e, bases)
-            for s in (label, 2 * n_pairs + label // 2):
+        first, last, lam = rows.start[j], rows.start[j + 1], weight_of(j, bases)
+        for s in (label, 2 * n_pairs + label // 2):
+            if tabulated.size > 0:
+                given = (tabulated[s], logs, FIXED_POINT)
+                add_moments(first, last, rows, *given, means[s], variances[s])
+                continue
+            for e in range(first, last):
+                m, n, rest = rows.column[e], rows.count[e], rest_of(e, bases)
                 mean, variance = cluster_table_moments(n, lam * shares[s, m], rest)
                 means[s, m] += round(mean * FIXED_POINT)
                 variances[s, m] += round(variance * FIXED_POINT)
@@ -321,6 +374,7 @@ def draw_tables_of_sets(
     bases,
     shares,
     is_new,
+    log_gammas,
     key,
     tables,
     log_likelihood,
@@ -335,12 +389,14 @@ def draw_tables_of_sets(
     shares : float64 (3 n_pairs, topic slots)
         τ of every set: the sides of the pairs, then their unions.
     is_new : bool (3 n_pairs,)
+    log_gammas : float64 (3 n_pairs, topic slots)
+        ln Γ(λτ_m); (0, 0) with effects.
     tables : int64 (3 n_pairs, topic slots)
         Numbers of tables are added.
     log_likelihood : int64 (3 n_pairs,)
         Σ_j Σ_m ln Γ(λτ_m + n_jm) − ln Γ(λτ_m) is added, in fixed point.
     """
-    n_pairs = len(shares) // 3
+    n_pairs, uniforms = len(shares) // 3, np.empty(ATTEMPTS)
     for j in range(groups.chunk_start[first_chunk], groups.chunk_start[last_chunk]):
         label = np.int64(label_of_group[j])
         if label == 2 * n_pairs:
@@ -348,60 +404,24 @@ def draw_tables_of_sets(
         index = (groups.first_group + j) << TOPIC_BITS
         lam = weight_of(j, bases)
         for s in (label, 2 * n_pairs + label // 2):
-            total = 0.0
+            total, product = 0.0, 1.0
             for e in range(rows.start[j], rows.start[j + 1]):
                 m, n = rows.column[e], rows.count[e]
                 from_cluster, rest = lam * shares[s, m], rest_of(e, bases)
                 a = from_cluster + rest
-                total += log_rising_factorial(a, n)
+                if n <= SHIFT:
+                    for i in range(n):
+                        total, product = add_log(total, product, a + i)
+                elif log_gammas.size > 0:
+                    total += log_rising_given(a, n, log_gammas[s, m])
+                else:
+                    total += log_rising_factorial(a, n)
                 if is_new[s]:
-                    n_tables = crt(n, a, key[0], key[1], key[2], TABLES, index + m)
+                    n_tables = fast_crt(n, a, key, TABLES, index + m, uniforms)
                     if rest > 0.0:
                         n_tables = thin_tables(n_tables, from_cluster / a, key, index + m)
                     tables[s, m] += n_tables
-            log_likelihood[s] += round(total * FIXED_POINT)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def add_groups_given_lams(
-    first_chunk,
-    last_chunk,
-    groups,
-    rows,
-    clusters,
-    shares,
-    lams,
-    draws,
-    key,
-    tables,
-    log_likelihood,
-):
-    """Add Σ_m ln Γ(λτ_km + n_jm) − ln Γ(λτ_km) of every group, in its cluster k, for several λ.
-
-    Parameters
-    ----------
-    shares : float64 (cluster slots, topic slots)
-        τ, positive.
-    lams : float64 (n_candidates,)
-    draws : bool
-        Whether to add o_jm ~ CRT(n_jm, λτ_km), given the first λ, to ``tables``.
-    tables : int64 (cluster slots, topic slots)
-    log_likelihood : int64 (n_candidates,)
-        Sums in fixed point.
-    """
-    total = np.empty(lams.size)
-    for j in range(groups.chunk_start[first_chunk], groups.chunk_start[last_chunk]):
-        index, k = (groups.first_group + j) << TOPIC_BITS, clusters[j]
-        total[:] = 0.0
-        for e in range(rows.start[j], rows.start[j + 1]):
-            m, n = rows.column[e], rows.count[e]
-            for i in range(lams.size):
-                total[i] += log_rising_factorial(lams[i] * shares[k, m], n)
-            if draws:
-                a = lams[0] * shares[k, m]
-                tables[k, m] += crt(n, a, key[0], key[1], key[2], TABLES, index + m)
-        for i in range(lams.size):
-            log_likelihood[i] += round(total[i] * FIXED_POINT)
+            log_likelihood[s] += round((total + math.log(product)) * FIXED_POINT)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -11,11 +11,17 @@ import numpy as np
 
 from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.kernels.cpu.effects import SourceRows, fill_rest_of_entries
+from mcsquared.kernels.cpu.lams import add_groups_given_lams
+from mcsquared.kernels.cpu.share_tables import (
+    tabulate_log_gammas,
+    tabulate_moments,
+    tabulate_odds,
+)
 from mcsquared.kernels.cpu.split_merge import (
+    ANCHORS,
     GroupBases,
     Launch,
     Pairs,
-    add_groups_given_lams,
     count_topics_of_groups,
     divide_groups,
     draw_tables_of_sets,
@@ -120,7 +126,11 @@ def divide(
     sides, bases = labels.sides.copy(), bases_of_groups(observations, labels, division)
     contexts = (observations.dense, observations.bags_given(division.category_shapes))
     groups = (observations.groups, labels.cluster_of_group, labels.rows, contexts)
-    given = (*division[:2], *groups, division.pairs, launch, bases, division.key, sides)
+    tabulated = np.zeros((0, 0, 0))
+    if bases.rest.size == 0 and division.mode != ANCHORS:
+        tabulated = tabulate_odds(division.lam, launch.shares)
+    pairs = (division.pairs, launch, tabulated, bases)
+    given = (*division[:2], *groups, *pairs, division.key, sides)
     shapes = {"tables": (n_sides, n_slots), "log_proposal": n_sides // 2, "n_moved": 1}
     sums = _sum_chunks(observations, divide_groups, given, shapes, threads)
     sums |= sum_by_label(observations, sides, n_sides + 1, threads)
@@ -165,7 +175,10 @@ def sum_moments(
 ) -> tuple[DividedLabels, SumsByName]:
     """Sum means and variances of the numbers of tables of every set."""
     bases = bases_of_groups(observations, labels, sets)
-    given = (observations.groups, labels.rows, labels.sides, bases, sets.shares)
+    tabulated = np.zeros((0, 0, 0))
+    if bases.rest.size == 0:
+        tabulated = tabulate_moments(sets.lam, sets.shares)
+    given = (observations.groups, labels.rows, labels.sides, bases, sets.shares, tabulated)
     shapes = dict.fromkeys(("means", "variances"), sets.shares.shape)
     return labels, _sum_chunks(observations, sum_table_moments, given, shapes, threads)
 
@@ -175,7 +188,11 @@ def draw_set_tables(
 ) -> tuple[DividedLabels, SumsByName]:
     """Draw the tables of new sets, and sum log p(n_j | τ) of all sets."""
     bases = bases_of_groups(observations, labels, sets)
-    given = (observations.groups, labels.rows, labels.sides, bases, *sets[:2], sets.key)
+    log_gammas = np.zeros((0, 0))
+    if bases.rest.size == 0:
+        log_gammas = tabulate_log_gammas(sets.lam, sets.shares)
+    new = (*sets[:2], log_gammas, sets.key)
+    given = (observations.groups, labels.rows, labels.sides, bases, *new)
     shapes = {"tables": sets.shares.shape, "log_likelihood": len(sets.shares)}
     return labels, _sum_chunks(observations, draw_tables_of_sets, given, shapes, threads)
 
@@ -183,7 +200,7 @@ def draw_set_tables(
 class LamCandidates(NamedTuple):
     """Argument of `sum_given_lams`: τ (cluster slots, topic slots), values of λ, and a key.
 
-    Tables are drawn given the first λ if ``draws`` is true.
+    If ``draws``, tables are drawn given the first λ instead; otherwise λ increase.
     """
 
     shares: Floats
@@ -195,7 +212,7 @@ class LamCandidates(NamedTuple):
 def sum_given_lams(
     observations: Observations, labels: DividedLabels, argument: LamCandidates, threads: ThreadPool
 ) -> tuple[DividedLabels, SumsByName]:
-    """Sum log p(n_j | λ, τ) over all groups for every λ; draw the tables of all groups."""
+    """Sum log p(n_j | λ, τ) over all groups for every λ, or draw the tables of all groups."""
     given = (observations.groups, labels.rows, labels.cluster_of_group, *argument)
     shapes = {"tables": argument.shares.shape, "log_likelihood": len(argument.lams)}
     return labels, _sum_chunks(observations, add_groups_given_lams, given, shapes, threads)

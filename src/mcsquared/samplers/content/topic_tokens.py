@@ -72,17 +72,23 @@ def find_tokens(
 ) -> tuple[MovedLabels, SeedCells]:
     """Collect the tokens of the chosen topics."""
     (a, b, seeds, key), topics = argument, labels.topic_of_token
-    chosen = topics == a
-    if b != a:
-        chosen |= topics == b
-    token = np.flatnonzero(chosen)
+    first_of_chunk = observations.group_start[observations.layout.chunk_start]
+
+    def find(first: int, last: int) -> Int64s:
+        begin, end = first_of_chunk[[first, last]]
+        chosen = topics[begin:end] == a
+        if b != a:
+            chosen |= topics[begin:end] == b
+        return begin + np.flatnonzero(chosen)
+
+    n_chunks, work = len(first_of_chunk) - 1, 0.5 * observations.n_tokens
+    token = np.concatenate(threads.map(n_chunks, find, work=work, even=True))
     start, group = kernels.find_cells(token, observations.group_start)
     in_b = (topics[token] == b) & (a != b)
     cluster = labels.cluster_of_group[group].astype(np.int64)
     is_words = observations.n_words > 0
     column = observations.word[token] if is_words else np.arange(len(token), dtype=np.int32)
     cells = (start, group + observations.first_group, cluster)
-    first_of_chunk = observations.group_start[observations.layout.chunk_start]
     moved = MovedLabels(
         labels.cluster_of_group,
         topics,

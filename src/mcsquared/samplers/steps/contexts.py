@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +14,7 @@ from mcsquared.kernels.cpu.contexts import Background, sum_exponentials
 from mcsquared.kernels.cpu.gammas import ROWS_PER_PASS, draw_gamma_rows
 from mcsquared.kernels.rng import Step
 from mcsquared.samplers.content.background import no_background
+from mcsquared.samplers.content.python_families import is_integrated
 from mcsquared.samplers.types import ContextDraw, Sweep
 
 ROWS_PER_CHUNK = 8 * ROWS_PER_PASS  # categories whose probabilities are summed together
@@ -21,9 +23,35 @@ MIN_BAG_SHAPE = 1e-30  # logarithms of variates of a smaller shape exceed the la
 
 
 def draw_contexts(sweep: Sweep) -> ContextDraw:
-    """Draw φ_k of every context and cluster slot from its posterior; empty slots from the prior."""
+    """Draw φ_k of every context and cluster slot from its posterior; empty slots from the prior.
+
+    φ of bags stays empty if groups may move with it integrated out, see `draw_missing_bags`.
+    """
     natural, python = draw_dense(sweep)
-    return ContextDraw(natural, draw_log_categories(sweep), python, draw_background(sweep))
+    if sweep.observations.bag_families and can_integrate_bags(sweep):
+        log_categories = np.zeros((0, natural.shape[1]), np.float32)
+    else:
+        log_categories = draw_log_categories(sweep)
+    return ContextDraw(natural, log_categories, python, draw_background(sweep))
+
+
+def can_integrate_bags(sweep: Sweep) -> bool:
+    """Return whether λ is finite and nothing is integrated out in the sweep over the groups.
+
+    Models with levels or effects are excluded, and so are backends that draw φ on a device.
+    """
+    state, observations = sweep.state, sweep.observations
+    integrated = any(is_integrated(context) for context in observations.python_contexts)
+    simple = not (state.levels or integrated or state.effects is not None)
+    return simple and math.isfinite(state.lam) and sweep.backend.draws_contexts_on_host
+
+
+def draw_missing_bags(sweep: Sweep) -> None:
+    """Draw φ of bags, unless `draw_contexts` did."""
+    contexts = sweep.globals.contexts
+    if len(contexts.log_categories) < sweep.observations.n_categories:
+        contexts = contexts._replace(log_categories=draw_log_categories(sweep))
+        sweep.globals = replace(sweep.globals, contexts=contexts)
 
 
 def draw_dense(sweep: Sweep) -> tuple[Floats, list[Any]]:

@@ -7,6 +7,7 @@ import numpy as np
 from mcsquared.arrays import Bools, CountArray, Int64s
 from mcsquared.kernels.cpu.cells import blocks_per_pass, draw_cells
 from mcsquared.observations import MAX_TOKENS
+from mcsquared.samplers.steps.contexts import draw_missing_bags
 from mcsquared.samplers.threads import ThreadPool, add_in_order
 from mcsquared.samplers.types import Cells, Globals, Sums, Sweep
 from mcsquared.state import State
@@ -14,6 +15,7 @@ from mcsquared.state import State
 
 def sweep_groups(sweep: Sweep) -> None:
     """Draw every group's topics and cluster on the backend; update the counts."""
+    draw_missing_bags(sweep)
     sweep.sums = sweep.backend.sweep_groups(sweep.globals)
     if sweep.topic_sums:
         sweep.sums = replace(sweep.sums, **sweep.topic_sums)

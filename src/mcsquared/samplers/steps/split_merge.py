@@ -37,6 +37,7 @@ from scipy.special import gammaln
 
 from mcsquared.arrays import CountArray, Floats, Int32s
 from mcsquared.families.numerics import log_rising_factorial
+from mcsquared.kernels.cpu.categories import sum_category_terms
 from mcsquared.kernels.cpu.effects import SourceRows
 from mcsquared.kernels.cpu.split_merge import (
     ANCHORS,
@@ -155,10 +156,12 @@ class SplitMergeRound:
         first = rng.integers(0, len(chosen), N_PAIRS)
         candidates = rng.integers(0, len(chosen), (N_PAIRS, MAX_CANDIDATES))
         n_candidates = 4 ** rng.integers(0, 4, N_PAIRS)
-        similarity = np.einsum("pm,pcm->pc", rows[first], rows[candidates])
-        excluded = np.arange(MAX_CANDIDATES) >= n_candidates[:, None]
-        similarity[excluded | (candidates == first[:, None])] = -1.0
-        second = candidates[np.arange(N_PAIRS), similarity.argmax(axis=1)]
+        second = np.empty(N_PAIRS, np.int64)
+        for pair, (group, n) in enumerate(zip(first, n_candidates, strict=True)):
+            others = candidates[pair, :n]
+            similarity = np.einsum("m,cm->c", rows[group], rows[others])
+            similarity[others == group] = -1.0
+            second[pair] = others[similarity.argmax()]
         is_launched, coins = rng.random(N_PAIRS) < SHARE_LAUNCHED, rng.random(N_PAIRS)
         of_cluster = np.full(len(state.counts.groups_in_cluster), -1, np.int32)
         side_of_cluster = np.zeros(len(of_cluster), np.int8)
@@ -352,5 +355,9 @@ def log_marginals(observations: Observations, shapes: Floats, sums: dict[str, An
         total += family.log_marginal(statistics[:, columns])
     categories = sums["categories"][:, :n_sides].T
     for family, columns in observations.bag_columns_given(shapes):
-        total += family.log_marginal(with_unions(categories[:, columns]))
+        counts = with_unions(categories[:, columns])
+        parameters = np.broadcast_to(family.shapes, counts.shape[1]).astype(np.float64)
+        total += [sum_category_terms(1.0, parameters, row) for row in counts]
+        sizes = counts.sum(axis=1, dtype=np.float64)
+        total -= log_rising_factorial(parameters.sum(), sizes)
     return total

@@ -293,6 +293,8 @@ class TopicMoves:
     def log_ratio_of_content(self, statistics: Floats) -> float:
         """Return DM(n_a) + DM(n_b) − DM(n_m), see `mcsquared.samplers.steps.topic_division`."""
         family = self.sweep.observations.content_family
+        if self.sweep.observations.n_words:
+            statistics = statistics[:, statistics.any(axis=0)]
         merged = statistics.sum(axis=0, keepdims=True)
         log_marginal = family.log_marginal(np.concatenate([statistics, merged]))
         return float(log_marginal[0] + log_marginal[1] - log_marginal[2])

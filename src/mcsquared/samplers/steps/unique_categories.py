@@ -11,7 +11,6 @@ and accepted by the ratio of the densities of its bags in k' and in its cluster 
 all other groups there. Groups are accepted or rejected in turn. φ of bags is then redrawn.
 """
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +18,6 @@ import numpy as np
 from mcsquared.kernels.cpu.contexts import ContextCounts
 from mcsquared.kernels.cpu.unique_categories import accept_clusters
 from mcsquared.kernels.rng import Step
-from mcsquared.samplers.content.python_families import is_integrated
 from mcsquared.samplers.content.unique_categories import (
     Moves,
     Proposals,
@@ -27,35 +25,35 @@ from mcsquared.samplers.content.unique_categories import (
     apply_moves,
     propose_moves,
 )
-from mcsquared.samplers.steps.contexts import draw_log_categories
+from mcsquared.samplers.steps.contexts import (
+    can_integrate_bags,
+    draw_log_categories,
+    draw_missing_bags,
+)
 from mcsquared.samplers.types import Sweep
 
 
 def move_groups_with_unique_categories(sweep: Sweep) -> None:
     """Propose another cluster for every group with a category that occurs nowhere else."""
-    if not sweep.observations.bag_families or not is_possible(sweep):
-        return
+    if sweep.observations.bag_families and can_integrate_bags(sweep):
+        if move_groups(sweep):
+            contexts = sweep.globals.contexts._replace(log_categories=draw_log_categories(sweep))
+            sweep.globals = replace(sweep.globals, contexts=contexts)
+        draw_missing_bags(sweep)
+
+
+def move_groups(sweep: Sweep) -> bool:
+    """Propose a cluster for every such group, if there are any; return whether one has moved."""
     is_unique = sweep.state.counts.category_counts.sum(axis=0, dtype=np.int64) == 1
     if not is_unique.any():
-        return
+        return False
     argument = UniqueCategories(sweep.globals, is_unique, sweep.state.category_shapes)
     parts: list[Proposals] = sweep.backend.map_groups(propose_moves, argument)
     moves = accept(sweep, parts)
-    if len(moves.groups):
-        sweep.backend.map_groups(apply_moves, moves)
-        contexts = sweep.globals.contexts._replace(log_categories=draw_log_categories(sweep))
-        sweep.globals = replace(sweep.globals, contexts=contexts)
-
-
-def is_possible(sweep: Sweep) -> bool:
-    """Return whether λ is finite and nothing is integrated out in the sweep over the groups.
-
-    Models with levels or effects are excluded, and so are backends that draw φ on a device.
-    """
-    state, observations = sweep.state, sweep.observations
-    integrated = any(is_integrated(context) for context in observations.python_contexts)
-    simple = not (state.levels or integrated or sweep.globals.effects is not None)
-    return simple and math.isfinite(state.lam) and sweep.backend.draws_contexts_on_host
+    if len(moves.groups) == 0:
+        return False
+    sweep.backend.map_groups(apply_moves, moves)
+    return True
 
 
 def accept(sweep: Sweep, parts: list[Proposals]) -> Moves:
