@@ -148,6 +148,7 @@ def test_few_draws_are_a_problem():
     assert [problem.description for problem in found.problems] == [
         "too few draws to assess convergence"
     ]
+    assert "; at least " in found.summary()
     assert not assess(traces([]), []).converged
 
 

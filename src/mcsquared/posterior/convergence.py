@@ -31,6 +31,7 @@ MIN_AGREEMENT = 0.95  # adjusted Rand index above which partitions agree regardl
 MAX_FACTOR = 20.0  # larger factors are reported as "more than"
 SIMILAR = 0.8  # adjusted Rand index from which clusters of two halves of the chains are similar
 CONVERGED, NOT_CONVERGED = "converged after", "not converged after"
+TOO_FEW_DRAWS = "too few draws to assess convergence"
 
 _MAX_DRAWS = 10  # per half chain
 _MAX_GROUPS = 1000
@@ -91,9 +92,9 @@ class Assessment:
         if len(self.problems) > _MAX_NAMED:
             named += f" and {len(self.problems) - _MAX_NAMED} more"
         beyond = max(problem.factor for problem in self.problems) > MAX_FACTOR
-        needed = (
-            f"{'more than' if beyond else 'about'} {_format_count(self.more_sweeps)} more sweeps"
-        )
+        too_few = any(problem.description == TOO_FEW_DRAWS for problem in self.problems)
+        bound = "more than" if beyond else "at least" if too_few else "about"
+        needed = f"{bound} {_format_count(self.more_sweeps)} more sweeps"
         needed += " per chain are needed" if self.n_chains > 1 else " are needed"
         seconds = self.seconds * self.more_sweeps * math.ceil(self.n_chains / n_parallel)
         if math.isfinite(seconds):
@@ -124,7 +125,7 @@ def assess(trace: pd.DataFrame, draws: Sequence[Int32s]) -> Assessment:
     partition_rhat, agreement = compare_partitions(draws)
     problems = []
     if n_after_burn_in < 4 or math.isnan(agreement):
-        problems.append(Problem("too few draws to assess convergence", 4.0))
+        problems.append(Problem(TOO_FEW_DRAWS, 4.0))
     for name, rhat_of_scalar, ess_of_scalar in zip(table["scalar"], rhat, ess, strict=True):
         problems += _problems_of_scalar(str(name), rhat_of_scalar, ess_of_scalar)
     # A comparison with NaN is false: partitions that do not vary agree.
