@@ -28,6 +28,7 @@ from mcsquared.samplers.init.contest import with_better_clusters, with_number_of
 from mcsquared.samplers.init.extend_start import StartExtension, groups_to_start_with
 from mcsquared.samplers.init.levels import start_levels
 from mcsquared.samplers.init.mixture import cluster_whole_groups
+from mcsquared.samplers.init.shared_mixtures import is_eligible, with_shared_mixtures
 from mcsquared.samplers.steps.effects import start_effects
 from mcsquared.samplers.types import Key
 from mcsquared.state import NO_BOUNDS, Bounds, State
@@ -133,6 +134,7 @@ def start_blocked(
     groups = observations.in_memory() if sample is None else observations.take(sample)
     clusters: NDArray[np.integer] = rng.integers(0, n_clusters, groups.n_groups)
     topics: NDArray[np.integer] = first_topics(groups, priors, n_topics, key, init, rng)
+    first = topics
     starts_in_one = init == "auto" and groups_vary and groups.n_tokens > MAX_SMALL_TOKENS
     if starts_in_one:
         clusters = np.zeros(groups.n_groups, np.int64)  # `split_and_merge_clusters` finds them
@@ -147,6 +149,9 @@ def start_blocked(
     elif groups.n_words and not groups_vary:
         topics = topics_without_clusters(groups, priors, topics, seed, chain, bounds)
     state = start_from(clusters, topics, groups, priors, seed, chain, bounds, rng)
+    if init == "auto" and is_eligible(groups, priors):
+        given = (clusters, first, n_topics, groups, priors, seed, chain, bounds)
+        state = with_shared_mixtures(*given) or state
     if groups.levels and starts_in_one:
         state = with_number_of_clusters(state, groups, priors, seed, chain, bounds)
     state.effects = start_effects(priors, len(state.topic_weights))
