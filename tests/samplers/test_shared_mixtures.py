@@ -40,10 +40,16 @@ def start(observations, priors, clusters, topics, seed=0):
     return with_shared_mixtures(*given)
 
 
-def test_groups_that_share_mixtures_are_recognised():
+@pytest.fixture(scope="module")
+def started():
+    """Return the observations of groups that share mixtures, and their start."""
     observations, priors, clusters, topics = simulated()
     assert is_eligible(observations, priors)
-    state = start(observations, priors, clusters, topics)
+    return observations, start(observations, priors, clusters, topics)
+
+
+def test_groups_that_share_mixtures_are_recognised(started):
+    _, state = started
     assert state is not None
     assert state.lam > N_TOKENS
     assert state.sweep == 0
@@ -56,9 +62,8 @@ def test_groups_that_vary_keep_the_usual_start():
     assert start(observations, priors, clusters, topics) is None
 
 
-def test_counts_and_tables_of_the_start_are_those_of_its_labels():
-    observations, priors, clusters, topics = simulated()
-    state = start(observations, priors, clusters, topics)
+def test_counts_and_tables_of_the_start_are_those_of_its_labels(started):
+    observations, state = started
     words = np.zeros_like(state.counts.words_in_topic)
     np.add.at(words, (observations.word, state.topic_of_token), 1)
     np.testing.assert_array_equal(words, state.counts.words_in_topic)

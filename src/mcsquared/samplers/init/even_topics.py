@@ -20,6 +20,7 @@ from scipy.special import digamma, gammaln
 from mcsquared.arrays import Floats, Int32s, Integers, Rng
 from mcsquared.kernels.cpu.counts import count_pairs
 from mcsquared.kernels.cpu.even_topics import sweep_even_topics
+from mcsquared.kernels.cpu.products import multiply
 from mcsquared.kernels.rng import Step
 from mcsquared.observations import Observations
 from mcsquared.samplers.types import Key
@@ -118,9 +119,10 @@ class EvenTopics:
         psi = self.of_words.T.astype(np.float64) + self.beta
         for _ in range(N_UPDATES):
             a, b = _exp_mean_log(shares), _exp_mean_log(psi)
-            ratio = cells / np.maximum(a @ b, 1e-300)
-            shares, psi = CLUSTER_SHARE + a * (ratio @ b.T), self.beta + b * (a.T @ ratio)
-        mean = np.maximum(_exp_mean_log(shares) @ _exp_mean_log(psi), 1e-300)
+            ratio = cells / np.maximum(multiply(a, b), 1e-300)
+            shares = CLUSTER_SHARE + a * multiply(ratio, b.T.copy())
+            psi = self.beta + b * multiply(a.T.copy(), ratio)
+        mean = np.maximum(multiply(_exp_mean_log(shares), _exp_mean_log(psi)), 1e-300)
         divergence = _divergence(shares, CLUSTER_SHARE) + _divergence(psi, self.beta)
         return float((cells * np.log(mean)).sum() - divergence)
 
