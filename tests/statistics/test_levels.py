@@ -254,7 +254,7 @@ def test_ranks_of_the_truth_are_uniform_with_a_level(calibration):
     """A context is missing in a group and in a unit."""
     design, n_draws = LeveledDesign(LAMS["λ resampled"]), 9
     one = partial(rank, design, n_draws=n_draws, burn_in=60, thin=24, seed=2)
-    found = for_each_corpus(one, 200)
+    found = for_each_corpus(one, 600)
     chi_square, ks = p_values(found, n_draws), ks_p_values(found, n_draws)
     each = ", ".join(f"{q} {p:.2f}" for q, p in zip(RANKED, chi_square, strict=True))
     calibration(
