@@ -49,10 +49,10 @@ def run(settings: Settings) -> Result:
     priors: Priors = model.posterior_.priors
     observations = observe(corpus, priors)
     state = model._earlier._states[0]
-    own, n_groups = state.cluster_of_group, corpus.n_groups
+    clusters, n_groups = state.cluster_of_group, corpus.n_groups
     random = np.random.default_rng(0).integers(0, N_RANDOM, n_groups)
     one = np.zeros(n_groups, np.int32)
-    starts = {"those of the chain": (own, 0), "one cluster": (one, 0)}
+    starts = {"those of the chain": (clusters, 0), "one cluster": (one, 0)}
     starts |= {"one cluster, another seed": (one, 1), f"{N_RANDOM} random": (random, 0)}
     found = {
         name: resample(observations, priors, state, clusters, seed)
@@ -64,7 +64,7 @@ def run(settings: Settings) -> Result:
             name,
             outcome.state.n_clusters,
             outcome.log_joint - best,
-            float(adjusted_rand_score(own, outcome.state.cluster_of_group)),
+            float(adjusted_rand_score(clusters, outcome.state.cluster_of_group)),
         )
         for name, outcome in found.items()
     ]
@@ -92,7 +92,7 @@ def resample(
     """Sample clusters and concentrations given the topics of a state."""
     from mcsquared.samplers.backends.local import LocalBackend
     from mcsquared.samplers.init.assignments import blocked_state
-    from mcsquared.samplers.init.contest import sweep_clusters
+    from mcsquared.samplers.init.candidates import sweep_clusters
     from mcsquared.samplers.steps.groups import sweep_groups
     from mcsquared.samplers.steps.topic_moves import move_topics
     from mcsquared.samplers.sweep import BLOCKED

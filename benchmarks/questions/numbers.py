@@ -172,7 +172,7 @@ def start_from_truth(truth: Simulated) -> Callable[..., State]:
 
 def sampler_for(start: str, truth: Simulated) -> Sampler:
     """Return the sampler with a start; with "true topics" these do not change."""
-    from mcsquared.samplers.init.contest import sweep_clusters
+    from mcsquared.samplers.init.candidates import sweep_clusters
     from mcsquared.samplers.steps.groups import sweep_groups
     from mcsquared.samplers.steps.topic_moves import move_topics
     from mcsquared.samplers.sweep import BLOCKED

@@ -67,7 +67,7 @@ def _losses(name: str, seed: int) -> Losses:
     from mcsquared.model.priors import Priors
     from mcsquared.observations import observe
     from mcsquared.samplers.backends.local import LocalBackend
-    from mcsquared.samplers.init.contest import log_probability
+    from mcsquared.samplers.init.candidates import log_probability
     from mcsquared.samplers.sweep import BLOCKED
     from mcsquared.samplers.types import Key, Sweep
     from mcsquared.state import NO_BOUNDS
@@ -93,7 +93,7 @@ def _without(sweep: Sweep, cluster: int) -> Sweep:
     """Return a sweep of the same state, with the groups of a cluster in the other clusters."""
     from mcsquared.samplers.backends.local import LocalBackend
     from mcsquared.samplers.init.assignments import blocked_state
-    from mcsquared.samplers.init.contest import draw_globals, sweep_clusters
+    from mcsquared.samplers.init.candidates import draw_globals, sweep_clusters
 
     state, observations = sweep.state, sweep.observations
     rng, clusters = np.random.default_rng(cluster), state.cluster_of_group

@@ -26,7 +26,7 @@ from mcsquared.corpus import Corpus, Words
 from mcsquared.corpus.content import blocks_of_rows, entries_of_rows
 from mcsquared.kernels.cpu.similar_topics import most_similar
 from mcsquared.kernels.cpu.topic_table import TopicTable, mix_rows, sum_groups, sum_rows
-from mcsquared.kernels.cpu.variational import fold_in_topics, follow_topics
+from mcsquared.kernels.cpu.variational import fold_in_topics, update_topics
 from mcsquared.prediction.likelihood import matrix_product, table_share, token_batches
 from mcsquared.prediction.parameters import MIN_RELATIVE_PROBABILITY, ModelParameters
 
@@ -89,7 +89,7 @@ class MeanLikelihoods:
             if is_known and initial is not None:
                 scale = (parameters.lam + part.sizes)[:, None]
                 first = np.maximum(scale * initial[groups] - base[groups], 0.0).astype(np.float32)
-                follow_topics(*entries, first, counts)
+                update_topics(*entries, first, counts)
             else:
                 fold_in_topics(*entries, n_passes(part.start, part.sizes), self.shared, counts)
             found[groups] = counts

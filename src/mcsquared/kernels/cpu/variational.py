@@ -11,7 +11,7 @@ group share their responsibilities.
 
 The words of the vocabulary are divided into blocks, and θ is updated after every block of a group's
 words (incremental EM, Neal and Hinton 1998): three passes are closer to the sampler than seven that
-update θ at their end. From the second pass on, updates are longer by half. The groups of a batch
+update θ at their end. From the second pass on, updates are over-relaxed. The groups of a batch
 share the dense rows of a block, which stay in the second-level cache. The blocks of a group depend
 on its own words only, so that its topics do not depend on the other groups.
 """
@@ -31,9 +31,9 @@ from mcsquared.kernels.cpu.topic_table import (
 N_BLOCKS = 16  # of words; a power of two
 RELAXATION = np.float32(0.5)  # additional share of an update, from the second pass on
 MIN_SUM = np.float32(1e-30)  # smaller sums of a token's weights are imprecise
-MIN_OTHERS = np.float32(0.25)  # weight without the token itself, at least, relative to all
-MAX_GROWTH = np.float32(4.0)  # of weights, beyond that of a pass
-FOLLOWED_GROUPS = 1024  # whose words are sorted together
+MIN_OTHERS = np.float32(0.25)  # lower bound of Y_w / Σ_m θ_m ψ_m(w)
+MAX_GROWTH = np.float32(4.0)  # upper bound of (θ' / θ)² in an extrapolation
+GROUPS_PER_UPDATE = 1024  # groups whose words are sorted together
 BATCH_SIZE = 1 << 21  # floats of the counts of all blocks of a batch of groups: 8 MB
 KEPT_SIZE = 1 << 18  # floats of tiles that are kept from pass to pass: 1 MB
 
@@ -63,9 +63,8 @@ def add_ratios(tile_rows, occurrences, tile, others, weights, ratios):
             best = tile[begin : begin + width].argmax()
             weights[best] = max(weights[best], MIN_SUM)
             ratios[best] += n / weights[best]
-        elif (
-            i + 1 < tile_rows.size and others[i + 1] > ZERO
-        ):  # two at a time take less memory traffic
+        elif i + 1 < tile_rows.size and others[i + 1] > ZERO:
+            # Two entries at a time take less memory traffic.
             i += 1
             second, next_other, more = UNSIGNED(tile_rows[i]) * width, others[i], occurrences[i]
             for a in range(width):
@@ -89,20 +88,20 @@ def replace_part(weights, ratios, relaxation, part, counts):
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
 def extrapolate(base, ratios, weights):
-    """Replace the weights θ of a group by θ' (θ' / θ)^2, with the sum of θ'."""
-    total, further = ZERO, ZERO
+    """Replace the weights θ of a group by θ' (θ' / θ)², scaled to the sum of θ'."""
+    total, scaled_total = ZERO, ZERO
     for a in range(weights.size):
         new = base[a] + weights[a] * ratios[a]
         growth = new / max(weights[a], MIN_SUM)
         total += new
         weights[a] = new * min(growth * growth, MAX_GROWTH)
-        further += weights[a]
-    if further > ZERO:
-        weights *= total / further
+        scaled_total += weights[a]
+    if scaled_total > ZERO:
+        weights *= total / scaled_total
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def fold_in_batch(blocks, numbers, table, weights, n_passes):
+def fold_in_batch(blocks, occurrences, table, weights, n_passes):
     """Return the expected counts of a batch of groups, padded; see `fold_in_topics`."""
     n_groups, scale, base = len(weights), padded(table.scale), padded(weights)
     counts = np.zeros_like(base)
@@ -128,7 +127,7 @@ def fold_in_batch(blocks, numbers, table, weights, n_passes):
                     current[a], ratios[a] = base[j, a] + counts[j, a], ZERO
                 tile_rows = blocks.tile_row[entries]
                 weigh_others(tile_rows, tile, current, others)
-                add_ratios(tile_rows, numbers[entries], tile, others, current, ratios)
+                add_ratios(tile_rows, occurrences[entries], tile, others, current, ratios)
                 replace_part(current, ratios, relaxation, parts[cell], counts[j])
     return counts
 
@@ -161,28 +160,28 @@ def fold_in_topics(start, rows, occurrences, table, weights, n_passes, shared, c
         batch = slice(first, min(first + step, n_groups))
         bounds = start[first : batch.stop + 1]
         blocks = sort_entries(bounds, rows, N_BLOCKS, shared, tile_row_of)
-        numbers = occurrences[blocks.entry]
-        found = fold_in_batch(blocks, numbers, table, weights[batch], n_passes[batch])
+        sorted_occurrences = occurrences[blocks.entry]
+        found = fold_in_batch(blocks, sorted_occurrences, table, weights[batch], n_passes[batch])
         counts[batch] = found[:, :n_topics]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def follow_topics(start, rows, occurrences, table, weights, initial, counts):
-    """Change the counts of topics that were found with a similar table of words.
+def update_topics(start, rows, occurrences, table, weights, initial, counts):
+    """Update the counts of topics that were found with a similar table of words.
 
-    One pass gives the weights θ' = λτ + Σ_w n_w γ_w from the previous ones θ. The result is in
-    proportion to θ' (θ' / θ)^2, since a pass takes about a third of the way.
+    One pass gives the weights θ' = λτ + Σ_w n_w γ_w from the previous ones θ. The result is
+    proportional to θ' (θ' / θ)², since a pass covers about a third of the distance.
 
     Parameters are those of `fold_in_topics`; ``initial``, float32 (n_groups, n_topics), are the
     counts from which the pass starts. Rows are shared.
     """
     n_topics = weights.shape[1]
     scale, tile_row_of = padded(table.scale), np.full(table.shape.size, -1, np.int32)
-    for first in range(0, start.size - 1, FOLLOWED_GROUPS):
-        batch = slice(first, min(first + FOLLOWED_GROUPS, start.size - 1))
+    for first in range(0, start.size - 1, GROUPS_PER_UPDATE):
+        batch = slice(first, min(first + GROUPS_PER_UPDATE, start.size - 1))
         bounds, n_groups = start[first : batch.stop + 1], batch.stop - first
         blocks = sort_entries(bounds, rows, N_BLOCKS, True, tile_row_of)
-        numbers, base = occurrences[blocks.entry], padded(weights[batch])
+        sorted_occurrences, base = occurrences[blocks.entry], padded(weights[batch])
         current = base + padded(initial[batch])
         ratios = np.zeros_like(current)
         others = np.empty(np.diff(blocks.bounds).max(), np.float32)
@@ -194,7 +193,8 @@ def follow_topics(start, rows, occurrences, table, weights, initial, counts):
                 entries = slice(blocks.bounds[cell], blocks.bounds[cell + 1])
                 tile_rows = blocks.tile_row[entries]
                 weigh_others(tile_rows, tile, current[j], others)
-                add_ratios(tile_rows, numbers[entries], tile, others, current[j], ratios[j])
+                numbers = sorted_occurrences[entries]
+                add_ratios(tile_rows, numbers, tile, others, current[j], ratios[j])
         for j in range(n_groups):
             extrapolate(base[j], ratios[j], current[j])
             for m in range(n_topics):

@@ -24,7 +24,7 @@ from mcsquared.samplers.init.assignments import (
     round_up_to_lanes,
     state_from_assignments,
 )
-from mcsquared.samplers.init.contest import with_better_clusters, with_number_of_clusters
+from mcsquared.samplers.init.candidates import with_best_number_of_clusters, with_better_clusters
 from mcsquared.samplers.init.extend_start import StartExtension, groups_to_start_with
 from mcsquared.samplers.init.levels import start_levels
 from mcsquared.samplers.init.mixture import cluster_whole_groups
@@ -112,9 +112,9 @@ def start_blocked(
         λ = ∞, or in a small corpus, the clusters are those of a mixture without topics, see
         `cluster_whole_groups`. "random": both at random. For words with λ = ∞, the topics are
         then refined by sweeps without clusters in either case.
-        Many clusters of a large corpus with a finite λ compete with one, see `start_from`.
+        In a large corpus with a finite λ, several clusters are compared with one, see `start_from`.
         If there are levels above groups, "auto" compares several numbers of clusters, see
-        `with_number_of_clusters`.
+        `with_best_number_of_clusters`.
     n_clusters, n_topics : int
         Initial numbers, chosen by `clusters_for` and `topics_for` by default.
 
@@ -153,7 +153,7 @@ def start_blocked(
         given = (clusters, first, n_topics, groups, priors, seed, chain, bounds)
         state = with_shared_mixtures(*given) or state
     if groups.levels and starts_in_one:
-        state = with_number_of_clusters(state, groups, priors, seed, chain, bounds)
+        state = with_best_number_of_clusters(state, groups, priors, seed, chain, bounds)
     state.effects = start_effects(priors, len(state.topic_weights))
     if sample is None:
         start_levels(state, groups, priors, key)

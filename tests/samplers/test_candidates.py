@@ -1,4 +1,4 @@
-"""The clusters of a start compete with those found from one cluster, given the topics."""
+"""The clusters of a start are compared with those found from one cluster, given the topics."""
 
 import math
 
@@ -13,9 +13,9 @@ from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
 from mcsquared.samplers import types
 from mcsquared.samplers.backends.local import LocalBackend
-from mcsquared.samplers.init import contest, starts
+from mcsquared.samplers.init import candidates, starts
 from mcsquared.samplers.init.assignments import blocked_state
-from mcsquared.samplers.init.contest import log_probability, with_better_clusters
+from mcsquared.samplers.init.candidates import log_probability, with_better_clusters
 from mcsquared.samplers.steps.split_merge import ROUND_CHAIN
 from mcsquared.samplers.sweep import BLOCKED
 from mcsquared.samplers.types import Key, Sweep
@@ -75,8 +75,8 @@ def test_estimates_have_the_right_mean_up_to_the_base_measure_of_contexts(name):
         assert found == pytest.approx(constant, abs=4.0 * math.hypot(error, other))
 
 
-def given(clusters):
-    """Return a state of the separated corpus with these clusters, and what it was made of."""
+def start_with(clusters):
+    """Return a state with these clusters, the observations, the priors and the true clusters."""
     corpus, kind = separated()
     priors = Priors.for_corpus(corpus, lam=Gamma(1, 0.1))
     observations = observe(corpus, priors)
@@ -86,12 +86,12 @@ def given(clusters):
     return state, observations, priors, kind
 
 
-def many(kind):
+def random_clusters(kind):
     return np.random.default_rng(1).integers(0, 60, len(kind))
 
 
-def test_few_of_many_random_clusters_are_left_and_counts_agree():
-    state, observations, priors, kind = given(many)
+def test_few_of_many_random_clusters_remain_and_counts_agree():
+    state, observations, priors, kind = start_with(random_clusters)
     better = with_better_clusters(state, observations, priors, 0, 0, NO_BOUNDS)
     assert better.n_clusters < 15 < state.n_clusters
     assert adjusted_rand_score(better.cluster_of_group, kind) > 0.6
@@ -101,55 +101,55 @@ def test_few_of_many_random_clusters_are_left_and_counts_agree():
     assert ((better.tables > 0) == (better.counts.topics_in_cluster > 0)).all()
 
 
-@pytest.mark.parametrize("winner", [0, 1])
-def test_the_more_probable_candidate_is_kept(winner, monkeypatch):
-    state, observations, priors, _ = given(many)
+@pytest.mark.parametrize("best", [0, 1])
+def test_the_more_probable_candidate_is_kept(best, monkeypatch):
+    state, observations, priors, _ = start_with(random_clusters)
     sizes = []
 
     def sample(candidate, *_):
         sizes.append(candidate.n_clusters)
-        return float(len(sizes) - 1 == winner)
+        return float(len(sizes) - 1 == best)
 
-    monkeypatch.setattr(contest, "sample_clusters", sample)
+    monkeypatch.setattr(candidates, "sample_clusters", sample)
     better = with_better_clusters(state, observations, priors, 0, 0, NO_BOUNDS)
     assert sizes == [state.n_clusters, 1]
-    assert better.n_clusters == sizes[winner]
+    assert better.n_clusters == sizes[best]
 
 
-def test_one_cluster_does_not_compete(monkeypatch):
-    monkeypatch.setattr(contest, "sample_clusters", lambda *_: pytest.fail("a contest"))
-    state, *arguments, _ = given(np.zeros_like)
+def test_one_cluster_is_not_compared(monkeypatch):
+    monkeypatch.setattr(candidates, "sample_clusters", lambda *_: pytest.fail("sampled"))
+    state, *arguments, _ = start_with(np.zeros_like)
     assert with_better_clusters(state, *arguments, 0, 0, NO_BOUNDS) is state
 
 
 def test_a_bound_on_clusters_holds():
-    state, observations, priors, _ = given(lambda kind: kind % 2)
+    state, observations, priors, _ = start_with(lambda kind: kind % 2)
     better = with_better_clusters(state, observations, priors, 0, 0, Bounds(clusters=2))
     assert better.n_clusters <= 2
 
 
-def test_a_contest_takes_no_number_of_a_sweep_and_none_twice(monkeypatch):
+def test_candidates_share_no_random_numbers_with_sweeps_or_each_other(monkeypatch):
     record = Record()
-    state, *arguments, _ = given(many)
+    state, *arguments, _ = start_with(random_clusters)
     monkeypatch.setattr(types, "generator", record.generator)
     with_better_clusters(state, *arguments, 0, 3, NO_BOUNDS)
     chains = {chain - 3 for _, chain, *_ in record.streams}
     rounds = [n * ROUND_CHAIN for n in (0, 1, 3)]
-    assert chains == {first + n for first in contest.CONTEST_CHAINS for n in rounds}
+    assert chains == {first + n for first in candidates.CANDIDATE_CHAINS for n in rounds}
     assert min(chains) > 3 * ROUND_CHAIN + 2**25  # the largest numbers of the moves of chains
     assert max(chains) + 2**25 <= 2**29  # those of the sweeps without clusters
 
 
-@pytest.mark.parametrize(("limit", "competes"), [(0, True), (100_000, False)])
-def test_starts_of_large_corpora_compete(limit, competes, monkeypatch):
+@pytest.mark.parametrize(("limit", "is_compared"), [(0, True), (100_000, False)])
+def test_clusters_of_large_corpora_are_compared(limit, is_compared, monkeypatch):
     calls = []
-    _, observations, priors, _ = given(many)
+    _, observations, priors, _ = start_with(random_clusters)
     monkeypatch.setattr(starts, "MAX_SMALL_TOKENS", limit)
     monkeypatch.setattr(
         starts, "with_better_clusters", lambda state, *_: calls.append(state) or state
     )
     starts.start_blocked(observations, priors, 0, 0, "random")
-    assert bool(calls) == competes
+    assert bool(calls) == is_compared
     calls.clear()
     infinite = Priors.for_corpus(separated()[0], lam=math.inf)
     starts.start_blocked(observations, infinite, 0, 0, "random")
@@ -165,32 +165,32 @@ def test_starts_of_large_corpora_compete(limit, competes, monkeypatch):
     ],
 )
 def test_numbers_of_clusters_are_tried_until_one_is_less_probable(values, tried, best, monkeypatch):
-    state, *arguments, _ = given(np.zeros_like)
+    state, *arguments, _ = start_with(np.zeros_like)
     sizes = []
 
     def sample(candidate, *_):
         sizes.append(candidate.n_clusters)
         return values[candidate.n_clusters]
 
-    monkeypatch.setattr(contest, "NUMBERS", (2, 4, 8))
-    monkeypatch.setattr(contest, "cluster_rows", lambda rows, n, _: np.arange(len(rows)) % n)
-    monkeypatch.setattr(contest, "sample_clusters", sample)
-    found = contest.with_number_of_clusters(state, *arguments, 0, 0, NO_BOUNDS)
+    monkeypatch.setattr(candidates, "CLUSTER_COUNTS", (2, 4, 8))
+    monkeypatch.setattr(candidates, "cluster_rows", lambda rows, n, _: np.arange(len(rows)) % n)
+    monkeypatch.setattr(candidates, "sample_clusters", sample)
+    found = candidates.with_best_number_of_clusters(state, *arguments, 0, 0, NO_BOUNDS)
     assert sizes == tried
     assert found.n_clusters == best
     np.testing.assert_array_equal(found.topic_of_token, state.topic_of_token)
 
 
-def test_a_bound_on_clusters_limits_the_numbers_that_compete(monkeypatch):
-    monkeypatch.setattr(contest, "sample_clusters", lambda *_: pytest.fail("a contest"))
-    state, *arguments, _ = given(np.zeros_like)
-    bounds = Bounds(clusters=contest.NUMBERS[0] - 1)
-    assert contest.with_number_of_clusters(state, *arguments, 0, 0, bounds) is state
+def test_a_bound_on_clusters_limits_the_numbers_that_are_compared(monkeypatch):
+    monkeypatch.setattr(candidates, "sample_clusters", lambda *_: pytest.fail("sampled"))
+    state, *arguments, _ = start_with(np.zeros_like)
+    bounds = Bounds(clusters=candidates.CLUSTER_COUNTS[0] - 1)
+    assert candidates.with_best_number_of_clusters(state, *arguments, 0, 0, bounds) is state
 
 
 def test_clusters_of_several_candidates_are_those_of_the_data():
-    state, observations, priors, kind = given(np.zeros_like)
-    found = contest.with_number_of_clusters(state, observations, priors, 0, 0, NO_BOUNDS)
+    state, observations, priors, kind = start_with(np.zeros_like)
+    found = candidates.with_best_number_of_clusters(state, observations, priors, 0, 0, NO_BOUNDS)
     assert adjusted_rand_score(found.cluster_of_group, kind) > 0.6
     assert found.sweep == 0
     assert differences(found.counts, recount(found, observations)) == []
@@ -206,7 +206,7 @@ def test_only_corpora_with_levels_compare_numbers_of_clusters(levels, monkeypatc
     priors = Priors.for_corpus(corpus, lam=Gamma(1, 0.1))
     monkeypatch.setattr(starts, "MAX_SMALL_TOKENS", 0)
     monkeypatch.setattr(
-        starts, "with_number_of_clusters", lambda state, *_: calls.append(state) or state
+        starts, "with_best_number_of_clusters", lambda state, *_: calls.append(state) or state
     )
     starts.start_blocked(observe(corpus, priors), priors, 0, 0, "auto")
     assert bool(calls) == levels

@@ -1,9 +1,9 @@
-"""A contest between initial clusters and those found from a single cluster (λ finite).
+"""Comparison of initial clusters with those found from a single cluster (λ finite).
 
-Surplus clusters of a start stay: the topics adapt to them within a few sweeps, and merging two of
-them then costs more than it gains. Given the topics of the start, candidates are therefore sampled
-for some sweeps, each with its own concentrations, and the chain begins with the most probable one.
-With the same topics, their probabilities can be compared:
+Sweeps do not remove surplus clusters of a start: the topics adapt to them within a few sweeps, and
+a merge of two of them is then improbable. Given the topics of the start, candidates are therefore
+sampled for some sweeps, each with its own concentrations, and the chain begins with the most
+probable one. With the same topics, their probabilities can be compared:
 
     p(z, l, x, ε)  =  p(ε) α^K Γ(α) / Γ(α + J) Π_k Γ(n_k) m(x_k) p(l_k | vε, λ)
 
@@ -44,9 +44,9 @@ from mcsquared.samplers.types import Globals, GroupTask, Key, Labels, Sums, Swee
 from mcsquared.state import Bounds, State
 
 N_SWEEPS = 10  # of each candidate
-# Offsets of the chain numbers of the candidates: no sweep of a chain draws the same numbers.
-CONTEST_CHAINS = (2**28, 2**28 + 2**25)
-NUMBERS = (10, 20, 40, 80)  # of clusters, besides one, that compete if there are levels
+# Offsets of the chain numbers of the candidates, which share no random numbers with any chain.
+CANDIDATE_CHAINS = (2**28, 2**28 + 2**25)
+CLUSTER_COUNTS = (10, 20, 40, 80)  # compared with a single cluster if there are levels
 MIN_GROUPS = 4  # per cluster, on average
 
 
@@ -62,39 +62,41 @@ def with_better_clusters(
         return state
     one = np.zeros(observations.n_groups, np.int32)
     candidates: list[tuple[float, State]] = []
-    for clusters, offset in zip((state.cluster_of_group, one), CONTEST_CHAINS, strict=True):
+    for clusters, offset in zip((state.cluster_of_group, one), CANDIDATE_CHAINS, strict=True):
         key = Key(seed, offset + chain, 0)
-        candidates.append(candidate_of(clusters, state, observations, priors, key, bounds))
+        candidates.append(sample_candidate(clusters, state, observations, priors, key, bounds))
     return max(candidates, key=lambda found: found[0])[1]
 
 
-def with_number_of_clusters(
+def with_best_number_of_clusters(
     state: State, observations: Observations, priors: Priors, seed: int, chain: int, bounds: Bounds
 ) -> State:
     """Return a state with the same topics and the most probable number of clusters.
 
-    A single cluster competes with `NUMBERS` of clusters of similar topic shares, in this order,
-    until one is less probable than the one before. The latter have the same random numbers. Levels
-    are ignored: clusters have the prior of a corpus without them.
+    A single cluster is compared with `CLUSTER_COUNTS` clusters of similar topic shares, in this
+    order, until a number is less probable than the one before. All candidates but the single
+    cluster use the same random numbers. Levels are ignored: clusters have the prior of a corpus
+    without them.
     """
     limit = at_most(observations.n_groups // MIN_GROUPS, bounds.clusters)
-    numbers = [number for number in NUMBERS if number <= limit]
-    if not numbers or not observations.n_tokens:
+    counts = [count for count in CLUSTER_COUNTS if count <= limit]
+    if not counts or not observations.n_tokens:
         return state
-    shares, given = topic_shares_of_groups(observations, state), (state, observations, priors)
-    key, key_of_one = (Key(seed, offset + chain, 0) for offset in CONTEST_CHAINS)
+    arguments = (state, observations, priors)
+    shares = topic_shares_of_groups(observations, state)
+    key, key_of_one = (Key(seed, offset + chain, 0) for offset in CANDIDATE_CHAINS)
     one = np.zeros(observations.n_groups, np.int32)
-    best = candidate_of(one, *given, key_of_one, bounds)
-    for number in numbers:
-        clusters = cluster_rows(shares, number, key.generator(Step.CLUSTER_PAIRS))
-        found = candidate_of(clusters, *given, key, bounds)
+    best = sample_candidate(one, *arguments, key_of_one, bounds)
+    for count in counts:
+        clusters = cluster_rows(shares, count, key.generator(Step.CLUSTER_PAIRS))
+        found = sample_candidate(clusters, *arguments, key, bounds)
         if found[0] < best[0]:
             break
         best = found
     return best[1]
 
 
-def candidate_of(
+def sample_candidate(
     clusters: Int32s,
     state: State,
     observations: Observations,
@@ -164,7 +166,7 @@ def log_probability(sweep: Sweep) -> float:
     weights = np.maximum(state.topic_weights[active], np.finfo(np.float64).tiny)
     value = log_clusters(state, observations) + log_bags(state, observations)
     value += log_topic_weights(weights, float(state.log_unused[0]), state.eta)
-    value += WholeRound(sweep).log_content()
+    value += AllClusterPairs(sweep).log_content()
     for name in CONCENTRATIONS:
         prior, concentration = getattr(sweep.priors, name), getattr(state, name)
         if isinstance(prior, Gamma):
@@ -172,8 +174,8 @@ def log_probability(sweep: Sweep) -> float:
     return value - sum_log_rising_factorials(state.lam, *observations.layout.lengths)
 
 
-class WholeRound(SplitMergeRound):
-    """All clusters, in pairs that are not changed."""
+class AllClusterPairs(SplitMergeRound):
+    """All clusters in pairs, none of which is split or merged."""
 
     def __init__(self, sweep: Sweep) -> None:
         super().__init__(sweep, sweep.key._replace(sweep=N_SWEEPS + 1))
@@ -202,8 +204,8 @@ class WholeRound(SplitMergeRound):
         shares, state = self.shares_of_sets(sums), self.sweep.state
         sets = divisions.GroupSets(shares, np.ones(len(shares), bool), state.lam, self.key)
         drawn = self.sum_groups(divisions.draw_set_tables, sets)
-        slots = state.counts.topics_in_cluster.shape
-        unchanged = divisions.NewClusters(slots, self.clusters.reshape(-1), None, self.cluster_draw)
+        shape = state.counts.topics_in_cluster.shape
+        unchanged = divisions.NewClusters(shape, self.clusters.reshape(-1), None, self.cluster_draw)
         self.sum_groups(divisions.end_division, unchanged)
         values = self.log_weights(drawn["tables"], shares, drawn["log_likelihood"] / FIXED_POINT)
         return float(values[: self.clusters.size].sum())
