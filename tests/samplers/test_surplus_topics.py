@@ -66,7 +66,7 @@ def test_the_same_key_gives_the_same_topics():
 
 @pytest.mark.parametrize("batch", [7, 4096])
 def test_probabilities_of_tokens_sum_to_one_and_follow_the_formula(batch, monkeypatch):
-    monkeypatch.setattr("mcsquared.samplers.init.surplus_topics.TOKENS_AT_ONCE", batch)
+    monkeypatch.setattr("mcsquared.samplers.init.surplus_topics.BATCH_SIZE", batch)
     observations, truth = simulated(n_groups=6)
     tokens = Tokens(observations.group_start, observations.word)
     topics = Topics(tokens, truth, N_WORDS, LAM, BETA)

@@ -34,7 +34,7 @@ N_UPDATES = 300  # of the bound
 SLACK = 2.0  # nats by which the bound is too low, for each topic and cluster; chosen on letters
 FEWEST_TOPICS = 3
 MAX_LOSSES = 3  # removals in a row without a better value, after which no other topic is removed
-TOKENS_AT_ONCE = 4096
+BATCH_SIZE = 4096  # tokens
 
 
 class EvenTopics:
@@ -73,7 +73,7 @@ class EvenTopics:
             numbered = key._replace(sweep=key.sweep + number)
             sweep_even_topics(*tokens, *counts, OF_CLUSTER, EVEN, self.beta, numbered)
 
-    def weigh(self, part: slice) -> Floats:
+    def topic_probabilities(self, part: slice) -> Floats:
         """Return p(l_i = m | ·) of some tokens, (n, n_topics), with token i counted as well."""
         cluster = self.of_clusters[self.clusters[self.group[part]]] + 1.0 / self.n_topics
         shares = self.of_groups[self.group[part]] + EVEN / self.n_topics
@@ -85,13 +85,13 @@ class EvenTopics:
     def parts(self) -> list[slice]:
         """Return slices of the tokens."""
         n_tokens = len(self.topic)
-        return [slice(i, i + TOKENS_AT_ONCE) for i in range(0, n_tokens, TOKENS_AT_ONCE)]
+        return [slice(i, i + BATCH_SIZE) for i in range(0, n_tokens, BATCH_SIZE)]
 
     def missed_least(self) -> int:
         """Return the topic m with the largest Σ_i ln(1 − p(l_i = m)), about what removal costs."""
         total = np.zeros(self.n_topics)
         for part in self.parts():
-            total += np.log1p(-np.minimum(self.weigh(part), 1.0 - 1e-9)).sum(axis=0)
+            total += np.log1p(-np.minimum(self.topic_probabilities(part), 1.0 - 1e-9)).sum(axis=0)
         return int(total.argmax())
 
     def without(self, m: int, rng: Rng) -> EvenTopics:
@@ -99,7 +99,7 @@ class EvenTopics:
         topic = self.topic.copy()
         for part in self.parts():
             removed = np.flatnonzero(topic[part] == m)
-            weights = self.weigh(part)[removed]
+            weights = self.topic_probabilities(part)[removed]
             weights[:, m] = 0.0
             cumulative = np.cumsum(weights, axis=1)
             threshold = rng.random(len(removed)) * cumulative[:, -1]

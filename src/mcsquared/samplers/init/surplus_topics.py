@@ -3,7 +3,7 @@
 A start has more topics than it needs, and sweeps rarely empty the surplus ones, because each is a
 blend of several others. Here the topics of a start are tried one by one, the smallest first: the
 tokens of a topic are divided among the others, a few collapsed sweeps follow, and a fifth of the
-tokens, which none of these sweeps sees, decides. Given the topics of the others, a token has
+tokens, held out from all of these sweeps, decides. Given the topics of the others, a token has
 
     p(w_i | j)  =  Σ_m (n_jm + λ ε_m) / (N_j + λ)  ·  (n_mw + β) / (n_m + V β)
 
@@ -29,13 +29,13 @@ from mcsquared.samplers.types import Key
 SURPLUS_CHAIN = 2**27  # offset of the chain number: no sweep of a chain draws the same numbers
 HELD_OUT_SHARE = 0.2
 MIN_HELD_OUT = 100  # tokens; with fewer, no topic is dissolved
-SETTLING_SWEEPS = 20  # after tokens were held out
+FIRST_SWEEPS = 20  # after tokens were held out
 SWEEPS = 4  # after a topic was dissolved; the second half of them is scored
 FINAL_SWEEPS = 3  # with all tokens
 # Losses of the held-out log-probability, in standard errors: one that is accepted, relative to the
 # best value so far, and one with which no sweeps follow because they would hardly undo it.
 ACCEPTED_LOSS, CLEAR_LOSS = 1.0, 8.0
-TOKENS_AT_ONCE = 4096
+BATCH_SIZE = 4096  # tokens
 
 
 class Tokens(NamedTuple):
@@ -64,32 +64,32 @@ def without_surplus_topics(
     is_held_out = rng.random(len(tokens.word)) < HELD_OUT_SHARE
     if is_held_out.sum() < MIN_HELD_OUT:
         return np.asarray(topics, np.uint16)
-    seen = Topics(tokens.take(~is_held_out), topics[~is_held_out], observations.n_words, lam, beta)
-    seen = seen.swept(SETTLING_SWEEPS, key)
-    held_out, number = tokens.take(is_held_out), SETTLING_SWEEPS
+    kept = Topics(tokens.take(~is_held_out), topics[~is_held_out], observations.n_words, lam, beta)
+    kept = kept.after_sweeps(FIRST_SWEEPS, key)
+    held_out, number = tokens.take(is_held_out), FIRST_SWEEPS
 
-    def settle(topics: Topics) -> tuple[Topics, Floats]:
+    def resample(topics: Topics) -> tuple[Topics, Floats]:
         nonlocal number
         number += SWEEPS
-        return topics.settle(held_out, key._replace(sweep=number))
+        return topics.resampled(held_out, key._replace(sweep=number))
 
-    best = settle(seen)[1]
-    for m in np.argsort(seen.sizes, kind="stable"):
-        if seen.sizes[m] == 0 or seen.n_topics == 1:
+    best = resample(kept)[1]
+    for m in np.argsort(kept.sizes, kind="stable"):
+        if kept.sizes[m] == 0 or kept.n_topics == 1:
             continue
-        trial = seen.without(m, rng)
+        trial = kept.without(m, rng)
         change, error = compare(trial.probability(held_out), best)
         if change < -CLEAR_LOSS * error:
             continue
-        trial, found = settle(trial)
+        trial, found = resample(trial)
         change, error = compare(found, best)
         if change >= -ACCEPTED_LOSS * error:
-            seen, best = trial, found if change > 0.0 else best
+            kept, best = trial, found if change > 0.0 else best
     everything = np.empty(len(tokens.word), np.int32)
-    everything[~is_held_out] = seen.topic
-    everything[is_held_out] = seen.draw_topics(held_out, rng)
+    everything[~is_held_out] = kept.topic
+    everything[is_held_out] = kept.draw_topics(held_out, rng)
     result = Topics(tokens, everything, observations.n_words, lam, beta)
-    result = result.swept(FINAL_SWEEPS, key._replace(sweep=number + SWEEPS))
+    result = result.after_sweeps(FINAL_SWEEPS, key._replace(sweep=number + SWEEPS))
     return np.unique(result.topic, return_inverse=True)[1].astype(np.uint16)
 
 
@@ -123,7 +123,7 @@ class Topics:
         """Number of topics with tokens."""
         return int(np.count_nonzero(self.sizes))
 
-    def swept(self, n_sweeps: int, key: Key) -> Topics:
+    def after_sweeps(self, n_sweeps: int, key: Key) -> Topics:
         """Return the topics after collapsed sweeps, which open no topic."""
         found = Topics(self.tokens, self.topic, self.n_words, self.lam, self.beta)
         rows = np.arange(len(found.topics_of_group), dtype=np.int32)
@@ -156,35 +156,35 @@ class Topics:
         topic[dissolved] = rest.draw_topics(self.tokens.take(dissolved), rng)
         return Topics(self.tokens, topic, self.n_words, self.lam, self.beta)
 
-    def settle(self, held_out: Tokens, key: Key) -> tuple[Topics, Floats]:
+    def resampled(self, held_out: Tokens, key: Key) -> tuple[Topics, Floats]:
         """Return the topics after a few sweeps, and the mean p(w_i) of tokens held out."""
-        topics, total = self.swept(SWEEPS // 2, key), np.zeros(len(held_out.word))
+        topics, total = self.after_sweeps(SWEEPS // 2, key), np.zeros(len(held_out.word))
         for number in range(SWEEPS // 2, SWEEPS):
-            topics = topics.swept(1, key._replace(sweep=key.sweep + number))
+            topics = topics.after_sweeps(1, key._replace(sweep=key.sweep + number))
             total += topics.probability(held_out)
         return topics, total / (SWEEPS - SWEEPS // 2)
 
     def probability(self, tokens: Tokens) -> Floats:
         """Return p(w_i | j) of other tokens: float64 (n_tokens,)."""
-        return np.concatenate([part.sum(axis=1) for part in self.weigh(tokens)])
+        return np.concatenate([part.sum(axis=1) for part in self.topic_probabilities(tokens)])
 
     def draw_topics(self, tokens: Tokens, rng: Rng) -> Int32s:
         """Draw the topics of other tokens, independently of each other."""
         drawn = []
-        for weights in self.weigh(tokens):
+        for weights in self.topic_probabilities(tokens):
             cumulative = np.cumsum(weights, axis=1)
             threshold = rng.random(len(weights)) * cumulative[:, -1]
             drawn.append((cumulative <= threshold[:, None]).sum(axis=1))
         return np.concatenate(drawn).astype(np.int32)
 
-    def weigh(self, tokens: Tokens) -> list[Floats]:
+    def topic_probabilities(self, tokens: Tokens) -> list[Floats]:
         """Return the terms of p(w_i | j), some tokens at a time: float64 (n, n_slots)."""
         base, group = self.lam * self.weights, tokens.group
         lengths = np.diff(self.tokens.group_start)
         scale = 1.0 / (self.sizes + self.n_words * self.beta)
         parts = []
-        for first in range(0, len(group), TOKENS_AT_ONCE) or [0]:
-            part = slice(first, first + TOKENS_AT_ONCE)
+        for first in range(0, len(group), BATCH_SIZE) or [0]:
+            part = slice(first, first + BATCH_SIZE)
             j, w = group[part], tokens.word[part]
             shares = (self.topics_of_group[j] + base) / (lengths[j] + base.sum())[:, None]
             parts.append(shares * (self.words_in_topic[w] + self.beta) * scale)
