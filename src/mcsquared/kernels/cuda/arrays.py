@@ -16,7 +16,7 @@ from mcsquared.kernels.cuda.launch import (
     one_thread_each,
     one_warp_each,
 )
-from mcsquared.kernels.cuda.special import crt, log_gamma_draw, log_rising_factorial
+from mcsquared.kernels.cuda.special import crt, log_gamma_draw, log_rising_factorial_of_large
 from mcsquared.kernels.cuda.warp import running_sum, shuffle, thread_of_warp, warp_max, warp_of_grid
 from mcsquared.kernels.rng import Step
 
@@ -107,7 +107,7 @@ def add_log_rising_factorials(n_parts, counts, concentration, tabulated, parts):
                 total += tabulated[n]
             else:
                 last = tabulated.size - 1
-                more = log_rising_factorial(concentration + last, float64(n - last))
+                more = log_rising_factorial_of_large(concentration + last, float64(n - last))
                 total += tabulated[last] + more
     total = reduce_block(shared, total, False)
     if cuda.threadIdx.x == 0:

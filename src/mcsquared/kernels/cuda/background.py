@@ -25,7 +25,7 @@ def score_backgrounds(
     natural,
     log_probabilities,
     natural_of_background,
-    other_scores,
+    initial_scores,
     row_of_group,
     out,
 ):
@@ -42,7 +42,7 @@ def score_backgrounds(
     log_probabilities : float64 (backgrounds, 2)
         log ρ and log (1 − ρ).
     natural_of_background : float64 (columns,)
-    other_scores, row_of_group
+    initial_scores, row_of_group
         See `mcsquared.kernels.cuda.clusters.add_context_scores`.
     out : float64 (groups, cluster slots)
     """
@@ -50,18 +50,19 @@ def score_backgrounds(
     if cell >= n_cells:
         return
     j, k, value = cell // n_cluster_slots, cell % n_cluster_slots, 0.0
-    if other_scores.shape[0] > 0:
+    if initial_scores.shape[0] > 0:
         other_row = j
         if row_of_group.size > 0:
             other_row = int64(row_of_group[j])
-        value = other_scores[other_row, k]
+        value = initial_scores[other_row, k]
     for c in range(start.size - 1):
         if statistics[j, start[c]] != 0.0:
-            own, other = log_probabilities[c, 0], log_probabilities[c, 1]
+            log_cluster, log_other = log_probabilities[c, 0], log_probabilities[c, 1]
             for s in range(start[c], start[c + 1]):
-                own += statistics[j, s] * natural[int64(row[s]) * n_cluster_slots + k]
-                other += statistics[j, s] * natural_of_background[s]
-            value += max(own, other) + math.log1p(math.exp(-abs(own - other)))
+                log_cluster += statistics[j, s] * natural[int64(row[s]) * n_cluster_slots + k]
+                log_other += statistics[j, s] * natural_of_background[s]
+            difference = abs(log_cluster - log_other)
+            value += max(log_cluster, log_other) + math.log1p(math.exp(-difference))
     out[j, k] = value
 
 

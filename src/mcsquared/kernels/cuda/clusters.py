@@ -38,8 +38,8 @@ def add_context_scores(j, n_cluster_slots, contexts, scores):
     scores : float64 (per_thread,)
     """
     statistics, bags, natural, log_categories, others = contexts
-    bag_start, category, count = bags
-    other_scores, row_of_group = others
+    bag_start, category, bag_count = bags
+    initial_scores, row_of_group = others
     thread, row = thread_of_warp(), int64(j)
     if row_of_group.size > 0:
         row = int64(row_of_group[j])
@@ -52,9 +52,9 @@ def add_context_scores(j, n_cluster_slots, contexts, scores):
             for c in range(bag_start.shape[0]):
                 for e in range(bag_start[c, j], bag_start[c, j + 1]):
                     cell = int64(category[e]) * n_cluster_slots + k
-                    value += float64(count[e]) * float64(log_categories[cell])
-            if other_scores.shape[0] > 0:
-                value += other_scores[row, k]
+                    value += float64(bag_count[e]) * float64(log_categories[cell])
+            if initial_scores.shape[0] > 0:
+                value += initial_scores[row, k]
             scores[q] += value
 
 
@@ -98,10 +98,10 @@ def draw_clusters_by_scores(per_thread):
         statistics,
         bag_start,
         category,
-        count,
+        bag_count,
         natural,
         log_categories,
-        other_scores,
+        initial_scores,
         row_of_group,
         seed,
         chain,
@@ -120,7 +120,7 @@ def draw_clusters_by_scores(per_thread):
             score[q] = -math.inf
             if k < n_cluster_slots:
                 score[q] = log_weights[k] + content_scores[row * n_cluster_slots + k]
-        bags, others = (bag_start, category, count), (other_scores, row_of_group)
+        bags, others = (bag_start, category, bag_count), (initial_scores, row_of_group)
         contexts = (statistics, bags, natural, log_categories, others)
         add_context_scores(j, n_cluster_slots, contexts, score)
         cluster = draw_cluster(score, sums, first_group + j, seed, chain, sweep)

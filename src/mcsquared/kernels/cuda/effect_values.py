@@ -17,7 +17,7 @@ from mcsquared.kernels.cuda.launch import (
     one_thread_each,
     one_warp_each,
 )
-from mcsquared.kernels.cuda.special import crt, log_rising_factorial_of_any
+from mcsquared.kernels.cuda.special import crt, log_rising_factorial
 from mcsquared.kernels.cuda.warp import thread_of_warp, warp_max, warp_of_grid
 from mcsquared.kernels.rng import Step
 
@@ -82,7 +82,7 @@ def add_log_ratios(n_parts, n_slots, effect, shapes, tables, log_shares, parts):
         n = tables[cell]
         if n > 0:
             shape = shapes[int64(effect[cell // n_slots]) * n_slots + cell % n_slots]
-            total += log_rising_factorial_of_any(max(shape, SMALLEST_FLOAT), n)
+            total += log_rising_factorial(max(shape, SMALLEST_FLOAT), n)
             total -= n * log_shares[cell]
     total = reduce_block(shared, total, False)
     if cuda.threadIdx.x == 0:

@@ -13,7 +13,7 @@ from mcsquared.kernels.cpu.effects import MAX_FAST_LAM, N_FACTORS
 from mcsquared.kernels.cuda.clusters import add_context_scores, draw_cluster
 from mcsquared.kernels.cuda.launch import BLOCK_THREADS, N_WARPS, one_thread_each, one_warp_each
 from mcsquared.kernels.cuda.rng import two_uniforms
-from mcsquared.kernels.cuda.special import log_rising_factorial_of_any
+from mcsquared.kernels.cuda.special import log_rising_factorial
 from mcsquared.kernels.cuda.varying_groups import customers_before, topic_of_customer
 from mcsquared.kernels.cuda.warp import (
     ballot,
@@ -55,7 +55,8 @@ def fill_bases(
 
     ``n_cells`` is the number of groups times that of topic slots, the size of ``out`` and, unless
     it is empty, of ``log_out``, float64, which gets the logarithms. The fields of `EffectValues`
-    and of `SourceRows` are flat. ``row_of_group``, int32 (n_groups,), gets the row of each group.
+    and of `SourceRows` are separate, flat arguments. ``row_of_group``, int32 (n_groups,), gets the
+    row of each group.
     """
     cell = int32(cuda.grid(1))
     if cell >= n_cells:
@@ -63,13 +64,13 @@ def fill_bases(
     row, m = cell // int32(n_slots), cell % int32(n_slots)
     j = order[first + row]
     scale = scales[pattern[j]]
-    value = weights[0] * scale * base[int64(cluster_of_group[j]) * n_slots + m]
+    total = weights[0] * scale * base[int64(cluster_of_group[j]) * n_slots + m]
     for e in range(value_start[j], value_start[j + 1]):
         w = weights[value_effect[e]] * scale * value_share[e]
-        value += w * rows[int64(value_row[e]) * n_slots + m]
-    out[cell] = value
+        total += w * rows[int64(value_row[e]) * n_slots + m]
+    out[cell] = total
     if log_out.size > 0:
-        log_out[cell] = math.log(value) if value > 0.0 else -math.inf
+        log_out[cell] = math.log(total) if total > 0.0 else -math.inf
     if m == 0:
         row_of_group[j] = row
 
@@ -79,7 +80,7 @@ def log_rising(a, n, lam):
     """Return ln Γ(a + n) − ln Γ(a) for n ≥ 1 and a float32 ``a``, as `add_log_rising` does."""
     a = max(a, float32(MIN_BASE))
     if lam > MAX_FAST_LAM:
-        return float32(log_rising_factorial_of_any(float64(a), n))
+        return float32(log_rising_factorial(float64(a), n))
     one, two, three = float32(1.0), float32(2.0), float32(3.0)
     if n <= N_FACTORS:
         product = a
@@ -120,8 +121,10 @@ def score_topics_with_effects(
     The shared arrays (N_WARPS, topic slots) have a row for the group of each warp: ``count``,
     int32, the n_m, and ``rest``, float32, output, the part of λ b_jm without the cluster.
     """
-    thread, warp, w = thread_of_warp(), warp_of_block(), sources[1][0] * scale
-    first, last = values[0][j], values[0][j + 1]
+    value_start, _, _, _, _ = values
+    _, weights = sources
+    thread, warp, w = thread_of_warp(), warp_of_block(), weights[0] * scale
+    first, last = value_start[j], value_start[j + 1]
     for q in range(part.size):
         part[q] = float32(0.0)
     for begin in range(0, n_slots, 32):
@@ -151,7 +154,8 @@ def value_of_table(j, m, n_slots, u, cluster, scale, values, sources):
 
     ``cluster`` is the cluster's part of λ b_jm, ``u`` a random number.
     """
-    first, last = values[0][j], values[0][j + 1]
+    value_start, value_row, _, _, _ = values
+    first, last = value_start[j], value_start[j + 1]
     total = cluster
     for e in range(first, last):
         total += part_of_value(e, m, n_slots, scale, values, sources)
@@ -161,7 +165,7 @@ def value_of_table(j, m, n_slots, u, cluster, scale, values, sources):
         for e in range(first, last):
             part = part_of_value(e, m, n_slots, scale, values, sources)
             if part > float32(0.0):
-                chosen = int32(values[1][e])  # the last possible one, should rounding pass all
+                chosen = int32(value_row[e])  # the last one stays if rounding passes all
                 remaining -= part
                 if remaining < float32(0.0):
                     break
@@ -198,10 +202,10 @@ def resample_groups_with_effects(n_slots, per_thread):
         statistics,
         bag_start,
         category,
-        entry_count,
+        bag_count,
         natural,
         log_categories,
-        other_scores,
+        initial_scores,
         row_of_group,
         seed,
         chain,
@@ -233,7 +237,7 @@ def resample_groups_with_effects(n_slots, per_thread):
         for q in range(per_thread):
             k = q * 32 + thread
             score[q] = log_weights[k] + float64(part[q]) if k < n_cluster_slots else -math.inf
-        bags, others = (bag_start, category, entry_count), (other_scores, row_of_group)
+        bags, others = (bag_start, category, bag_count), (initial_scores, row_of_group)
         contexts = (statistics, bags, natural, log_categories, others)
         add_context_scores(j, n_cluster_slots, contexts, score)
         cluster = draw_cluster(score, sums, first_group + j, seed, chain, sweep)
@@ -277,9 +281,10 @@ def resample_groups_with_effects(n_slots, per_thread):
                 p = begin + half * 32 + thread
                 if p < n_tables:
                     m = topic_of_customer(n_slots, count, p)
-                    of_cluster = w * base_by_topic[int64(m) * n_cluster_slots + cluster]
+                    from_cluster = w * base_by_topic[int64(m) * n_cluster_slots + cluster]
                     u = u0 if half == 0 else u1
-                    value = value_of_table(j, m, n_slots, u, of_cluster, scale, values, sources)
+                    arguments = (from_cluster, scale, values, sources)
+                    value = value_of_table(j, m, n_slots, u, *arguments)
                     if value < 0:
                         cuda.atomic.add(tables_in_cluster, int64(cluster) * n_slots + m, 1)
                     else:

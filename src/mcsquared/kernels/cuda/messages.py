@@ -1,7 +1,7 @@
 """Messages from groups to the units above them: one warp per group.
 
-The counterpart of `mcsquared.kernels.cpu.messages`, from which the messages differ by rounding. The
-kernels read contents and contexts as those do that draw clusters.
+The counterpart of `mcsquared.kernels.cpu.messages`, from which the messages differ by rounding.
+Contents and contexts are read as in the kernels that draw clusters.
 """
 
 import math
@@ -35,7 +35,7 @@ def add_message(score, n_cluster_slots, parent, rows, log_rows, messages):
     for q in range(score.size):
         highest = max(highest, score[q])
     highest = warp_max(highest)
-    if highest == -math.inf:  # the likelihood is 0 in every cluster: no information
+    if highest == -math.inf:  # the likelihood is 0 in every cluster: the message is 0
         return
     for t in range(rows.shape[0]):
         total = 0.0
@@ -82,10 +82,10 @@ def add_messages_of_words(per_thread):
         statistics,
         bag_start,
         category,
-        count,
+        bag_count,
         natural,
         log_categories,
-        other_scores,
+        initial_scores,
         row_of_group,
         parent_of_group,
         rows,
@@ -102,7 +102,7 @@ def add_messages_of_words(per_thread):
             return
         for q in range(per_thread):
             score[q] = 0.0 if q * 32 + thread < n_cluster_slots else -math.inf
-        bags, others = (bag_start, category, count), (other_scores, row_of_group)
+        bags, others = (bag_start, category, bag_count), (initial_scores, row_of_group)
         contexts = (statistics, bags, natural, log_categories, others)
         add_context_scores(j, n_cluster_slots, contexts, score)
         words, first, last = (entry_word, entry_count), entry_start[j], entry_start[j + 1]
@@ -125,10 +125,10 @@ def add_messages_by_scores(per_thread):
         statistics,
         bag_start,
         category,
-        count,
+        bag_count,
         natural,
         log_categories,
-        other_scores,
+        initial_scores,
         row_of_group,
         parent_of_group,
         rows,
@@ -147,7 +147,7 @@ def add_messages_by_scores(per_thread):
             score[q] = -math.inf
             if k < n_cluster_slots:
                 score[q] = content_scores[row * n_cluster_slots + k]
-        bags, others = (bag_start, category, count), (other_scores, row_of_group)
+        bags, others = (bag_start, category, bag_count), (initial_scores, row_of_group)
         contexts = (statistics, bags, natural, log_categories, others)
         add_context_scores(j, n_cluster_slots, contexts, score)
         add_message(score, n_cluster_slots, parent_of_group[j], rows, log_rows, messages)
@@ -171,10 +171,10 @@ def add_messages_of_topics(n_slots, per_thread):
         statistics,
         bag_start,
         category,
-        entry_count,
+        bag_count,
         natural,
         log_categories,
-        other_scores,
+        initial_scores,
         row_of_group,
         parent_of_group,
         rows,
@@ -196,7 +196,7 @@ def add_messages_of_topics(n_slots, per_thread):
         for q in range(per_thread):
             k = q * 32 + thread
             score[q] = float64(part[q]) if k < n_cluster_slots else -math.inf
-        bags, others = (bag_start, category, entry_count), (other_scores, row_of_group)
+        bags, others = (bag_start, category, bag_count), (initial_scores, row_of_group)
         contexts = (statistics, bags, natural, log_categories, others)
         add_context_scores(j, n_cluster_slots, contexts, score)
         add_message(score, n_cluster_slots, parent_of_group[j], rows, log_rows, messages)

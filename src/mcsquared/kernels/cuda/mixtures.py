@@ -149,10 +149,10 @@ def draw_clusters_of_words(per_thread):
         statistics,
         bag_start,
         category,
-        count,
+        bag_count,
         natural,
         log_categories,
-        other_scores,
+        initial_scores,
         row_of_group,
         seed,
         chain,
@@ -171,7 +171,7 @@ def draw_clusters_of_words(per_thread):
         for q in range(per_thread):
             k = q * 32 + thread
             score[q] = log_weights[k] if k < n_cluster_slots else -math.inf
-        bags, others = (bag_start, category, count), (other_scores, row_of_group)
+        bags, others = (bag_start, category, bag_count), (initial_scores, row_of_group)
         contexts = (statistics, bags, natural, log_categories, others)
         add_context_scores(j, n_cluster_slots, contexts, score)
         words = (entry_word, entry_count)

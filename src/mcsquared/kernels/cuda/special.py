@@ -9,7 +9,7 @@ from mcsquared.kernels.cuda.rng import compile_for_gpu, uniform
 
 add_log = compile_for_gpu(special.add_log)
 stirling_series = compile_for_gpu(special.stirling_series)
-log_rising_factorial_of_any = compile_for_gpu(
+log_rising_factorial = compile_for_gpu(
     special.log_rising_factorial,
     log_gamma=compile_for_gpu(special.log_gamma, stirling_series=stirling_series),
     stirling_series=stirling_series,
@@ -24,7 +24,7 @@ log_gamma_draw = compile_for_gpu(
 
 
 @cuda.jit(device=True)
-def log_rising_factorial(a, n):
+def log_rising_factorial_of_large(a, n):
     """Return ln Γ(a+n) − ln Γ(a) for a ≥ 8 and integer n ≥ 0, without cancellation."""
     growth = (a + n - 0.5) * math.log1p(n / a) - n
     return n * math.log(a) + growth + stirling_series(a + n) - stirling_series(a)

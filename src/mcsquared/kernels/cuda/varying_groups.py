@@ -8,7 +8,7 @@ from numba import cuda, float32, float64, int32, int64, uint32
 from mcsquared.kernels.cuda.clusters import add_context_scores, draw_cluster
 from mcsquared.kernels.cuda.launch import N_WARPS, one_thread_each, one_warp_each
 from mcsquared.kernels.cuda.rng import two_uniforms
-from mcsquared.kernels.cuda.special import log_rising_factorial
+from mcsquared.kernels.cuda.special import log_rising_factorial_of_large
 from mcsquared.kernels.cuda.warp import (
     ballot,
     count_topics,
@@ -82,7 +82,7 @@ def score_topics(n_slots, n_cluster_slots, count, weights, scratch, part):
                         if n > n_tabulated:
                             a = max(float64(base[k * n_slots + topic[r]]), MIN_BASE)
                             rest = float64(n - n_tabulated)
-                            part[q] += float32(log_rising_factorial(a + n_tabulated, rest))
+                            part[q] += float32(log_rising_factorial_of_large(a + n_tabulated, rest))
 
 
 @cuda.jit(device=True)
@@ -140,10 +140,10 @@ def resample_groups(n_slots, per_thread):
         statistics,
         bag_start,
         category,
-        entry_count,
+        bag_count,
         natural,
         log_categories,
-        other_scores,
+        initial_scores,
         row_of_group,
         seed,
         chain,
@@ -173,8 +173,8 @@ def resample_groups(n_slots, per_thread):
         for q in range(per_thread):
             k = q * 32 + thread
             score[q] = log_weights[k] + float64(part[q]) if k < n_cluster_slots else -math.inf
-        bags = (bag_start, category, entry_count)
-        others = (other_scores, row_of_group)
+        bags = (bag_start, category, bag_count)
+        others = (initial_scores, row_of_group)
         contexts = (statistics, bags, natural, log_categories, others)
         add_context_scores(j, n_cluster_slots, contexts, score)
         cluster = draw_cluster(score, sums, first_group + j, seed, chain, sweep)

@@ -35,10 +35,7 @@ class DeviceBackgrounds:
         self.natural = copy_to_device(background.natural[self.columns])
 
     def add_scores(self, shard: Shard, others: tuple[Any, Any]) -> tuple[Any, Any]:
-        """Return scores of groups in every cluster with those of these contexts, as `OtherScores`.
-
-        ``others`` are the scores to which they are added.
-        """
+        """Return the sum of other scores of a shard, see `HostScores.of_shard`, and of these."""
         n_cluster_slots = self.buffers.n_cluster_slots
         sizes = (shard.n_groups * n_cluster_slots, n_cluster_slots)
         score_backgrounds(*sizes, *self._inputs(shard), *others, self.scores)

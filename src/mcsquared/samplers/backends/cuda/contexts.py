@@ -19,7 +19,7 @@ from mcsquared.observations import Observations
 from mcsquared.samplers.backends.cuda.backgrounds import DeviceBackgrounds
 from mcsquared.samplers.backends.cuda.buffers import Buffers, resized
 from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus, Shard
-from mcsquared.samplers.backends.cuda.levels import OtherScores
+from mcsquared.samplers.backends.cuda.levels import HostScores
 from mcsquared.samplers.steps.contexts import MIN_BAG_SHAPE, draw_log_categories
 from mcsquared.samplers.steps.log_joint import N_TABULATED, log_bags, log_density_of_totals
 from mcsquared.samplers.types import Globals, Sweep
@@ -84,10 +84,8 @@ class DeviceContexts:
 
     def begin(self, globals_: Globals) -> None:
         """Copy to the GPU what the scores of clusters depend on."""
-        self._key, self._scores = (
-            globals_.key,
-            OtherScores(self.observations, self.buffers, globals_),
-        )
+        self._key = globals_.key
+        self._scores = HostScores(self.observations, self.buffers, globals_)
         if self.backgrounds is not None:
             self.backgrounds.load(globals_.contexts.background)
         self.buffers.load_weights(globals_.weights.log_cluster_weights, globals_.contexts.natural)

@@ -14,8 +14,8 @@ from mcsquared.samplers.content.python_families import log_likelihood_of_groups
 from mcsquared.samplers.types import Globals
 
 
-class OtherScores:
-    """Scores of groups in every cluster that are not computed on the GPU, in one sweep.
+class HostScores:
+    """Scores of groups in every cluster that are computed on the host, in one sweep.
 
     They are the log-weights of the clusters given the parent, and the log-likelihoods of the
     contexts of Python families. Without such contexts, groups of parents of one type share a row.
@@ -43,11 +43,11 @@ class OtherScores:
 class DeviceMessages:
     """Messages of groups to their parents, summed on the GPU in fixed point."""
 
-    def __init__(self, argument: TypeWeights) -> None:
-        shape = (argument.n_units, len(argument.log_rows))
+    def __init__(self, weights: TypeWeights) -> None:
+        shape = (weights.n_units, len(weights.log_rows))
         self._messages = copy_to_device(np.zeros(shape, np.int64))
-        self._rows = copy_to_device(np.exp(argument.log_rows))
-        self._log_rows = copy_to_device(argument.log_rows)
+        self._rows = copy_to_device(np.exp(weights.log_rows))
+        self._log_rows = copy_to_device(weights.log_rows)
 
     def from_shard(self, shard: Shard) -> tuple[Any, ...]:
         """Return the last arguments of the kernels that add the messages of a shard."""
