@@ -182,9 +182,9 @@ def _samplers_of_groups(
     for j in range(corpus.n_groups):
         with np.errstate(divide="ignore"):
             log_shares = np.log(weights[j] * shares + rest[j])
-        own_parameters, group = replace(plain, log_topic_given_cluster=log_shares), slice(j, j + 1)
-        for _, sampler in _samplers(corpus[[j]], own_parameters, log_prior[group]):
-            yield group, sampler
+        group_parameters = replace(plain, log_topic_given_cluster=log_shares)
+        for _, sampler in _samplers(corpus[[j]], group_parameters, log_prior[j : j + 1]):
+            yield slice(j, j + 1), sampler
 
 
 class _BatchSampler:

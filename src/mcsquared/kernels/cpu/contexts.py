@@ -180,12 +180,12 @@ def add_context_scores(j, contexts, statistics, scores):
         if not dense.observed[j, c]:
             continue
         first, last = fill_statistics(j, c, dense, statistics)
-        log_own, log_other = parameters.background.log_probabilities[c]
+        log_prior, log_other = parameters.background.log_probabilities[c]
         if log_other > -math.inf:
             for s in range(first, last):
                 log_other += statistics[s] * parameters.background.natural[s]
             for k in range(n_cluster_slots):
-                log_cluster = log_own
+                log_cluster = log_prior
                 for s in range(first, last):
                     log_cluster += statistics[s] * parameters.natural[s, k]
                 scores[k] += max(log_cluster, log_other) + math.log1p(
@@ -217,11 +217,11 @@ def draw_foreground(
     for j in range(first_group, last_group):
         for c in range(dense.kind.size):
             foreground[j, c] = dense.observed[j, c]
-            log_own, log_other = background.log_probabilities[c]
+            log_prior, log_other = background.log_probabilities[c]
             if not dense.observed[j, c] or log_other == -math.inf:
                 continue
             first, last = fill_statistics(j, c, dense, statistics)
-            odds = log_other - log_own
+            odds = log_other - log_prior
             for s in range(first, last):
                 odds += statistics[s] * (background.natural[s] - natural[s, cluster_of_group[j]])
             u = uniform_of(key, OUTLIERS, offset + j, c)

@@ -28,8 +28,8 @@ def aligned(*shape: int, dtype: DTypeLike = np.float32) -> NDArray[Any]:
     """Return an array with arbitrary values that is aligned to cache lines.
 
     In an unaligned array, every vector of sixteen floats would span two cache lines. A large array
-    has memory pages of its own, which are returned to the system at once when it is deleted.
-    ``malloc`` keeps arrays of up to 32 MB for later ones, which do not fit if they are larger.
+    has separate memory pages, which return to the system as soon as it is deleted: ``malloc`` keeps
+    freed arrays of up to 32 MB, in which larger ones do not fit.
     """
     size = np.dtype(dtype).itemsize * math.prod(shape)
     if size >= MIN_PAGES and hasattr(mmap, "MAP_ANONYMOUS"):
@@ -85,7 +85,8 @@ def llvm_intrinsic(result, *arguments):
         def define(typing_context, *actual):
             returned = result if isinstance(result, types.Type) else result(*actual)
             pairs = zip(arguments, actual, strict=True)
-            signature = returned(*(g if a in (ARRAY, ANY) else a for a, g in pairs))
+            declared = (found if kind in (ARRAY, ANY) else kind for kind, found in pairs)
+            signature = returned(*declared)
 
             def generate(context, builder, signature, values):
                 values = [
@@ -136,10 +137,10 @@ def _map_row(function, row, builder):
 
 def build_prefix_sums(builder, value):
     """Build the inclusive prefix sums of the lanes of an LLVM vector."""
-    zeros = ir.Constant(value.type, [0.0] * N_LANES)
+    zero = ir.Constant(value.type, [0.0] * N_LANES)
     for step in (1, 2, 4, 8):
         moved = [i if i < step else N_LANES + i - step for i in range(N_LANES)]
-        shifted = builder.shuffle_vector(zeros, value, ir.Constant(INTS, moved))
+        shifted = builder.shuffle_vector(zero, value, ir.Constant(INTS, moved))
         value = builder.fadd(value, shifted)
     return value
 
@@ -186,8 +187,8 @@ def add_counts(builder, array, offset, vector):
 def nonzero_mask(builder, array, offset):
     """Return a bit mask of the nonzero elements of the integers ``array[offset:offset + 16]``."""
     integers = ir.VectorType(array.type.pointee, N_LANES)
-    zeros = ir.Constant(integers, [0] * N_LANES)
-    differs = builder.icmp_signed("!=", _load(builder, array, offset, integers), zeros)
+    zero = ir.Constant(integers, [0] * N_LANES)
+    differs = builder.icmp_signed("!=", _load(builder, array, offset, integers), zero)
     return builder.zext(builder.bitcast(differs, ir.IntType(N_LANES)), INT64)
 
 
@@ -223,11 +224,11 @@ def monotone_prefix_sums(builder, vector):
     half-block (Sklansky, 1960). Adding one number to several preserves their order. A lane of 0 has
     the same sum as the lane before it.
     """
-    zeros = ir.Constant(FLOATS, [0.0] * N_LANES)
+    zero = ir.Constant(FLOATS, [0.0] * N_LANES)
     for step in (1, 2, 4, 8):
         last_below = [i // step * step - 1 for i in range(N_LANES)]
         taken = [N_LANES + last_below[i] if i & step else 0 for i in range(N_LANES)]
-        below = builder.shuffle_vector(zeros, vector, ir.Constant(INTS, taken))
+        below = builder.shuffle_vector(zero, vector, ir.Constant(INTS, taken))
         vector = builder.fadd(vector, below)
     return vector
 
@@ -290,7 +291,7 @@ def sum_segments(builder, weight, weight_offset, factor, factor_offset, sums, bl
 
     Both rows, of ``len(blocks)`` blocks, are read from their offsets on. A segment is four blocks:
     long sums depend on few earlier ones. ``sums`` starts with the running sums of each segment,
-    with infinity in place of the blocks that the last segment lacks; then follow a block of zeros
+    with infinity in place of the blocks that the last segment lacks, followed by a block of zeros
     and the running sums over segments. Infinities and zeros are not written: see `empty_sums`.
     """
     weight, factor = builder.gep(weight, [weight_offset]), builder.gep(factor, [factor_offset])

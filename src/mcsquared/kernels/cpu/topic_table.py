@@ -70,9 +70,9 @@ def mix_topics(table, rows, shares, result):
         for k in range(width):
             prior[k] += scale[m] * shares[m, k]
     for i in range(rows.size):
-        begin, own_shape = UNSIGNED(i) * width, shape[rows[i]]
+        begin, row_shape = UNSIGNED(i) * width, shape[rows[i]]
         for k in range(width):
-            mixed[begin + k] = own_shape * prior[k]
+            mixed[begin + k] = row_shape * prior[k]
         entry, last = start[rows[i]], start[rows[i] + 1]
         while entry + 4 <= last:
             a, b = UNSIGNED(topic[entry]) * width, UNSIGNED(topic[entry + 1]) * width
@@ -193,12 +193,12 @@ def fill_tile(table, rows, scale, tile):
     width = UNSIGNED(scale.size)
     for i in range(rows.size):
         row, begin = UNSIGNED(rows[i]), UNSIGNED(i) * width
-        own_shape = shape[row]
+        row_shape = shape[row]
         for a in range(width):
-            tile[begin + a] = own_shape * scale[a]
+            tile[begin + a] = row_shape * scale[a]
         for entry in range(UNSIGNED(first[row]), UNSIGNED(first[row + UNSIGNED(1)])):
             m = UNSIGNED(topic[entry])
-            tile[begin + m] = value[entry] + own_shape * scale[m]
+            tile[begin + m] = value[entry] + row_shape * scale[m]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -26,7 +26,7 @@ from mcsquared.state import State
 
 MAX_LOG = math.log(MAX_CONCENTRATION)  # logarithms of concentrations are clipped to ± this
 MIN_WEIGHT = 1e-300  # of a topic with tables
-MAX_ATTEMPTS = 1000  # about a hundred shrink the interval to a point
+MAX_ATTEMPTS = 1000  # about a hundred rejections shrink the interval to a point
 
 
 def resample_collapsed_concentrations(sweep: Sweep) -> None:
@@ -88,7 +88,7 @@ def resample_given_base(
 
         p(c | n, b)  ∝  p(c) Π_k Γ(c) / Γ(c + Σ_m n_km) Π_m Γ(c b_m + n_km) / Γ(c b_m)
 
-    A slice sampler on log c, whose first interval is ``log_bounds``. By default log c is uniform.
+    A slice sampler on log c, uniform if ``prior`` is None, with first interval ``log_bounds``.
     ``base`` and ``count`` (n_entries,) are b_m and n_km of the positive counts, and ``totals``
     (n_distributions,) are Σ_m n_km.
     """

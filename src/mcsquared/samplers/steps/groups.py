@@ -48,8 +48,8 @@ def update_counts(state: State, sums: Sums) -> None:
 def draw_cell_topics(sweep: Sweep) -> None:
     """Draw the topics of words by (cluster, word) cell (λ = ∞).
 
-    Tokens of a cell are exchangeable, so it does not matter which groups they belong to. Nothing
-    remains to be done if topics are drawn by token or were drawn on a device.
+    Tokens of a cell are exchangeable, so it does not matter which groups they belong to. The step
+    does nothing if topics are drawn by token or were drawn on a device.
     """
     cells, globals_, state = sweep.sums.cells, sweep.globals, sweep.state
     if cells is None:
