@@ -26,6 +26,7 @@ def pack_levels(state: State) -> Tensors:
     for i, level in enumerate(state.levels):
         tensors |= {
             f"level.{i}.type_of_unit": level.type_of_unit.copy(),
+            # The name in files: each draw is a table of the restaurant below.
             f"level.{i}.tables_below": level.draws_below.astype(np.int64),
             f"level.{i}.scalars": np.array([level.n_slots, level.alpha, level.v]),
             f"level.{i}.shapes": np.concatenate([np.zeros(0), *level.shapes]),
@@ -45,9 +46,8 @@ def unpack_levels(
     ``cluster_of_group`` are the clusters of all groups, also if the corpus is on disk.
     """
     n_below = len(state.counts.groups_in_cluster)
-    for i, (units, prior) in enumerate(
-        zip(observations.levels, priors.levels.values(), strict=True)
-    ):
+    levels = zip(observations.levels, priors.levels.values(), strict=True)
+    for i, (units, prior) in enumerate(levels):
         prefix = f"level.{i}"
         n_slots, alpha, v = reader.array(f"{prefix}.scalars", np.float64, (3,), 0.0).tolist()
         max_slots = 4096 + 4 * units.n_units
@@ -59,14 +59,14 @@ def unpack_levels(
         types = reader.array(
             f"{prefix}.type_of_unit", np.int32, (units.n_units,), 0, int(n_slots) - 1
         )
-        tables = reader.array(f"{prefix}.tables_below", np.int64, (n_below,), 0, MAX_COUNT)
+        draws = reader.array(f"{prefix}.tables_below", np.int64, (n_below,), 0, MAX_COUNT)
         sizes = [len(context.initial_shapes()) for context in units.contexts]
         shapes = unpack_shapes(reader, f"{prefix}.shapes", sum(sizes))
         children = np.zeros((int(n_slots), n_below), np.int32)
         orphans = np.zeros(n_below, np.int32)
         parts = np.split(shapes, np.cumsum(sizes)[:-1]) if sizes else []
         level = LevelState(
-            types.copy(), alpha, v, children, orphans, tables.copy(), [p.copy() for p in parts]
+            types.copy(), alpha, v, children, orphans, draws.copy(), [p.copy() for p in parts]
         )
         state.levels.append(level)
         n_below = int(n_slots)

@@ -16,7 +16,7 @@ MAX_INITIAL_TYPES = 20  # many, because types merge more easily than they appear
 def start_levels(state: State, observations: Observations, priors: Priors, key: Key) -> None:
     """Add the initial states of the levels: random types, concentrations at their prior means.
 
-    With few units, each has its own type. A type has one table for each type of its children.
+    With few units, each has its own type. A type has drawn each type of its children once.
     """
     if not observations.levels:
         return
@@ -35,17 +35,17 @@ def start_levels(state: State, observations: Observations, priors: Priors, key: 
                 v=initial_value(prior.v),
                 children=children[:-1],
                 orphans=children[-1],
-                draws_below=initial_tables(children),
+                draws_below=initial_draws(children),
                 shapes=[context.initial_shapes() for context in units.contexts],
             )
         )
         below, n_below, parent = types, n_types, units.parent
 
 
-def initial_tables(children: Int32s) -> np.ndarray:
-    """Return the initial number of tables of each type of children.
+def initial_draws(children: Int32s) -> np.ndarray:
+    """Return the initial number of draws of each type of children.
 
-    Each type of parents (a row) has one table for every type of its children; each child without a
-    parent (counted in the last row) has its own table.
+    Each type of parents (a row) has drawn every type of its children once; each child without a
+    parent (counted in the last row) is a draw of its own.
     """
     return (children[:-1] > 0).sum(axis=0) + children[-1].astype(np.int64)
