@@ -26,7 +26,7 @@ def all_partitions(n: int) -> list[np.ndarray]:
 def least_loss(draws: np.ndarray, loss: str) -> float:
     """Return the smallest expected loss over all partitions."""
     parts = np.array(all_partitions(draws.shape[1]))
-    member = np.eye(draws.shape[1])[parts]  # partitions × groups × clusters
+    indicator = np.eye(draws.shape[1])[parts]  # partitions × groups × clusters
 
     def phi(count: np.ndarray) -> np.ndarray:
         return count**2 if loss == "binder" else count * np.log(np.maximum(count, 1))
@@ -34,8 +34,8 @@ def least_loss(draws: np.ndarray, loss: str) -> float:
     total = np.zeros(len(parts))
     for draw in draws:
         other = np.eye(draws.shape[1])[draw]
-        joint = np.einsum("pgc,gb->pcb", member, other)
-        total += phi(member.sum(axis=1)).sum(axis=1) + phi(other.sum(axis=0)).sum()
+        joint = np.einsum("pgc,gb->pcb", indicator, other)
+        total += phi(indicator.sum(axis=1)).sum(axis=1) + phi(other.sum(axis=0)).sum()
         total -= 2 * phi(joint).sum(axis=(1, 2))
     n = draws.shape[1]
     return total.min() / (len(draws) * (n if loss == "vi" else max(n * (n - 1), 1)))

@@ -8,7 +8,7 @@ from mcsquared.posterior.membership import (
     cluster_stability,
     group_confidence,
     membership_probabilities,
-    settle,
+    reassign_unsettled,
 )
 from mcsquared.report.overview import _check_unsettled
 from tests.plots.test_clusters import bare_posterior
@@ -86,7 +86,7 @@ def test_settling_removes_clusters_that_no_draw_has_at_little_loss():
     draws[:, 0] = np.arange(9) % 3
     labels = truth.astype(np.int32)
     labels[0] = 3
-    improved = settle(labels, draws)
+    improved = reassign_unsettled(labels, draws)
     assert improved.max() == 2
     assert expected_loss(improved, draws) < 1.02 * expected_loss(labels, draws)
 
@@ -103,8 +103,10 @@ def test_a_consensus_of_many_small_clusters_is_searched_again_within_the_bound_o
     bounded = consensus(draws, max_clusters=9)
     assert bounded.max() < 9
     assert posterior.n_clusters <= 9
-    assert expected_loss(bounded, draws) <= expected_loss(settle(free, draws), draws)
-    assert expected_loss(posterior.labels, draws) <= expected_loss(settle(free, draws), draws)
+    assert expected_loss(bounded, draws) <= expected_loss(reassign_unsettled(free, draws), draws)
+    assert expected_loss(posterior.labels, draws) <= expected_loss(
+        reassign_unsettled(free, draws), draws
+    )
 
 
 @pytest.mark.parametrize("n_unsettled", [1, 2])

@@ -7,7 +7,7 @@ from mcsquared.report.layout import (
     N_COLOURS,
     cluster_discs,
     disc_colours,
-    place_groups,
+    position_groups,
     topic_map,
 )
 
@@ -49,7 +49,7 @@ def test_groups_are_in_their_disc_with_high_confidence_in_the_centre():
     rng = np.random.default_rng(1)
     confidence = rng.random(len(cluster))
     other = np.full(len(cluster), -1)
-    points = place_groups(discs, cluster, confidence, other, np.ones(len(cluster)))
+    points = position_groups(discs, cluster, confidence, other, np.ones(len(cluster)))
     distance = np.linalg.norm(points - discs.centre[cluster], axis=1)
     assert (distance <= discs.radius[cluster]).all()
     for k in range(6):
@@ -63,7 +63,7 @@ def test_a_group_with_a_second_choice_is_on_that_side():
     cluster = np.repeat(np.arange(3), 200)
     confidence = np.where(np.arange(600) % 10 == 0, 0.5, 1.0)
     other = np.where(confidence < 1, (cluster + 1) % 3, -1)
-    points = place_groups(discs, cluster, confidence, other, np.ones(600))
+    points = position_groups(discs, cluster, confidence, other, np.ones(600))
     leaning = other >= 0
     toward = discs.centre[other[leaning]] - discs.centre[cluster[leaning]]
     offset = points[leaning] - discs.centre[cluster[leaning]]

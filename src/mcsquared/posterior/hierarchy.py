@@ -75,8 +75,8 @@ def hierarchy(posterior: Posterior, of: str) -> Hierarchy:
         draw = posterior.representative_draw
         similarity = topic_similarity(draw, draw, posterior.priors.content)
         n = posterior.n_shown_topics
-        shown = posterior.topic_order[:n]
-        similarity = similarity[np.ix_(shown, shown)]
+        topics = posterior.topic_order[:n]
+        similarity = similarity[np.ix_(topics, topics)]
         names, weights = topic_names(posterior)[:n], posterior.tokens_of_topic[:n]
     distance = np.clip(1.0 - 0.5 * (similarity + similarity.T), 0.0, 1.0)
     np.fill_diagonal(distance, 0.0)

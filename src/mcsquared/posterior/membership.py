@@ -13,7 +13,7 @@ from mcsquared.posterior.consensus import contingency, numbered_by_size
 if TYPE_CHECKING:
     from mcsquared.posterior.posterior import Posterior
 
-MIN_SETTLED = 0.5  # probability or confidence from which a group is settled
+UNSETTLED_BELOW = 0.5  # bound of the probability and of the confidence
 N_CANDIDATES = 5  # clusters listed with an unsettled group
 N_CHOICES = 3  # most probable clusters of a group in `likely_clusters`
 _MIN_CANDIDATE = 0.01
@@ -25,7 +25,7 @@ class LikelyClusters(NamedTuple):
 
     confidence: Floats  # see `group_confidence`, (n_groups,)
     choice: Int64s  # clusters by decreasing probability, (n_groups, N_CHOICES); -1: none
-    share: Floats  # probability of each of them, (n_groups, N_CHOICES)
+    probability: Floats  # of each choice, (n_groups, N_CHOICES)
 
     def second_choice(self, labels: Int32s) -> Int64s:
         """Return the most probable cluster other than the group's own, or -1."""
@@ -52,7 +52,7 @@ def membership_probabilities(
     return total / weights.sum()
 
 
-def settle(labels: Int32s, draws: Int32s) -> Int32s:
+def reassign_unsettled(labels: Int32s, draws: Int32s) -> Int32s:
     """Return a partition with at most as many clusters as a draw, by moving groups.
 
     The partition with the smallest expected loss may have small clusters of groups without a
@@ -115,22 +115,22 @@ def cluster_stability(posterior: Posterior, confidence: Floats) -> Floats:
 def likely_clusters(posterior: Posterior) -> LikelyClusters:
     """Return the most probable clusters of each group, and its confidence."""
     choice = np.full((posterior.n_groups, N_CHOICES), -1, np.int64)
-    share = np.zeros((posterior.n_groups, N_CHOICES))
-    probability = posterior.cluster_probability
-    best = np.argsort(-probability, axis=1, kind="stable")[:, :N_CHOICES]
-    highest = np.take_along_axis(probability, best, axis=1)
+    probability = np.zeros((posterior.n_groups, N_CHOICES))
+    of_cluster = posterior.cluster_probability
+    best = np.argsort(-of_cluster, axis=1, kind="stable")[:, :N_CHOICES]
+    highest = np.take_along_axis(of_cluster, best, axis=1)
     choice[:, : best.shape[1]] = np.where(highest > 0, best, -1)
-    share[:, : best.shape[1]] = highest
-    return LikelyClusters(group_confidence(posterior), choice, share)
+    probability[:, : best.shape[1]] = highest
+    return LikelyClusters(group_confidence(posterior), choice, probability)
 
 
 def is_unsettled(probability: Floats, confidence: Floats) -> Bools:
-    """Return whether no cluster has half of a group's probability: bool (n_groups,).
+    """Return whether neither a group's probabilities nor its confidence reach ½: bool (n_groups,).
 
-    A group that shares its cluster with the same groups in half of the draws is settled, although
-    some draws may join its cluster with others.
+    A group that shares its cluster with the same groups in half of the draws is not unsettled,
+    although some draws may join its cluster with others.
     """
-    return (probability.max(axis=1) < MIN_SETTLED) & (confidence < MIN_SETTLED)
+    return (probability.max(axis=1) < UNSETTLED_BELOW) & (confidence < UNSETTLED_BELOW)
 
 
 def unsettled_table(posterior: Posterior) -> pd.DataFrame:

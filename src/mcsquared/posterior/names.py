@@ -358,8 +358,8 @@ def _number_phrases(posterior: Posterior, column: Column, name: str) -> list[str
             phrases.append(f"{ends[int(mean > 0)]} {name}")
         else:
             centre = column.display(np.array([values.mean() + mean]))[0]
-            shown = str(centre)[:10] if column.kind == "date" else f"{float(centre):.3g}"
-            phrases.append(f"{name} near {shown}" if is_narrow else "")
+            text = str(centre)[:10] if column.kind == "date" else f"{float(centre):.3g}"
+            phrases.append(f"{name} near {text}" if is_narrow else "")
     return phrases
 
 

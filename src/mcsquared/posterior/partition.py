@@ -12,7 +12,7 @@ from mcsquared.posterior.membership import (
     confidence_of_labels,
     is_unsettled,
     membership_probabilities,
-    settle,
+    reassign_unsettled,
 )
 from mcsquared.posterior.weights import WeightedDraws
 
@@ -29,7 +29,7 @@ class ConsensusPartition(WeightedDraws):
     def labels(self) -> Int32s:
         """The consensus of the draws: int32 (n_groups,), clusters by decreasing size."""
         draws = self.draws_by_weight
-        return settle(bounded_consensus(draws, "vi"), draws)
+        return reassign_unsettled(bounded_consensus(draws, "vi"), draws)
 
     @cached_property
     def split_half_agreement(self) -> float:
@@ -100,7 +100,9 @@ class ConsensusPartition(WeightedDraws):
         (40,)
         """
         draws = self.draws_by_weight
-        labels = self.labels if loss == "vi" else settle(bounded_consensus(draws, loss), draws)
+        labels = self.labels
+        if loss != "vi":
+            labels = reassign_unsettled(bounded_consensus(draws, loss), draws)
         if not mark_unsettled:
             return labels
         draws, weights = self.cluster_of_group, self.draw_weights

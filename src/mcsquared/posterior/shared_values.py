@@ -108,12 +108,12 @@ def _range(column: Column, ends: Floats) -> str:
     """Return a range such as 90–98; one number if the ends look the same."""
     low, high = column.display(ends)
     if column.kind == "date":
-        shown = [str(low)[:10], str(high)[:10]]
+        texts = [str(low)[:10], str(high)[:10]]
     elif low == high:
-        shown = [_number(float(low), round)]
+        texts = [_number(float(low), round)]
     else:
-        shown = [_number(float(low), math.floor), _number(float(high), math.ceil)]
-    return "–".join(dict.fromkeys(shown))
+        texts = [_number(float(low), math.floor), _number(float(high), math.ceil)]
+    return "–".join(dict.fromkeys(texts))
 
 
 def _number(value: float, rounded: Callable[[float], int]) -> str:

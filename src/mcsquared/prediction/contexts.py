@@ -214,9 +214,9 @@ def _summarise_bins(
         first, last = atoms_of_interval(weights)
         table[:, block] = mean + centre, sd, grid[first], grid[last]
     mean, sd, lower, upper = table
-    shown = {"mean": column.display(mean), "sd": sd}
-    shown |= {"lower": column.display(lower), "upper": column.display(upper)}
-    return pd.DataFrame({"group": names, **shown})
+    displayed = {"mean": column.display(mean), "sd": sd}
+    displayed |= {"lower": column.display(lower), "upper": column.display(upper)}
+    return pd.DataFrame({"group": names, **displayed})
 
 
 def atoms_of_interval(weights: Floats, level: float = 0.9) -> tuple[Int64s, Int64s]:

@@ -57,8 +57,8 @@ def word_data(posterior: Posterior, words: TopicWords) -> dict[str, Any]:
     frequent = np.argsort(-words.frequency, kind="stable")[:_MAX_WORDS]
     listed = np.unique(np.concatenate([frequent, *lists])).astype(np.int64)
     joint = words.topics[:, listed] * posterior.tokens_of_topic[:, None]
-    shown = joint[: posterior.n_shown_topics]
-    topic_of_word = np.argsort(-shown, axis=0, kind="stable")[:N_TOPICS_OF_WORD].T
+    listed_topics = joint[: posterior.n_shown_topics]
+    topic_of_word = np.argsort(-listed_topics, axis=0, kind="stable")[:N_TOPICS_OF_WORD].T
     share = np.take_along_axis((joint / np.maximum(joint.sum(axis=0), 1e-300)).T, topic_of_word, 1)
     return {
         "vocabulary": words.texts(listed),
@@ -228,7 +228,7 @@ def topic_data(
     table = posterior.topics(include_small=True)
     return {
         "n": posterior.n_shown_topics,
-        "n_hidden": posterior.n_topics - posterior.n_shown_topics,
+        "n_unlisted": posterior.n_topics - posterior.n_shown_topics,
         "tokens": pack(posterior.tokens_of_topic),
         "share": pack(token_share_of_topic(posterior)),
         "stability": table["stability"].round(3).tolist(),

@@ -21,7 +21,7 @@ from mcsquared.posterior.membership import LikelyClusters
 from mcsquared.prediction.groups import align
 from mcsquared.prediction.parameters import word_table
 from mcsquared.prediction.variational import full_table, n_passes
-from mcsquared.report.layout import Discs, place_groups, topic_map
+from mcsquared.report.layout import Discs, position_groups, topic_map
 from mcsquared.report.packing import pack, pack_shares
 
 TypicalGroups = list[list[tuple[int, float]]]  # (group, score) for each cluster or topic
@@ -65,7 +65,7 @@ def group_data(
     """
     labels, tokens = posterior.labels.astype(np.int64), posterior.tokens_per_group
     other = likely.second_choice(posterior.labels)
-    points = place_groups(discs, labels, likely.confidence, other, np.log1p(tokens))
+    points = position_groups(discs, labels, likely.confidence, other, np.log1p(tokens))
     limit = _SHORT_NAME_LENGTH if len(groups) > _MANY_GROUPS else _MAX_NAME_LENGTH
     top = _largest_columns(shares[groups, : posterior.n_shown_topics], N_TOPICS_OF_GROUP)
     data: dict[str, Any] = {
@@ -75,7 +75,7 @@ def group_data(
         "cluster": pack(labels[groups]),
         "confidence": pack_shares(likely.confidence[groups]),
         "choice": pack(likely.choice[groups] + 1),
-        "choice_share": pack_shares(likely.share[groups]),
+        "choice_probability": pack_shares(likely.probability[groups]),
         "tokens": pack(tokens[groups]),
         "topic": pack(top),
         "topic_share": pack_shares(np.take_along_axis(shares[groups], top, axis=1)),

@@ -126,7 +126,7 @@ def _separate(centre: Floats, radius: Floats, n_rounds: int = 400) -> Floats:
     return points
 
 
-def place_groups(
+def position_groups(
     discs: Discs, cluster: Int64s, confidence: Floats, other: Int64s, weight: Floats
 ) -> Floats:
     """Return a point for each group in the disc of its cluster: float64 (n_groups, 2).

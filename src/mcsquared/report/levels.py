@@ -46,7 +46,7 @@ def _units(level: Posterior) -> dict[str, Any]:
         "type": pack(level.labels),
         "confidence": pack_shares(likely.confidence),
         "choice": pack(likely.choice + 1),
-        "choice_share": pack_shares(likely.share),
+        "choice_probability": pack_shares(likely.probability),
     }
 
 

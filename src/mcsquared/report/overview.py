@@ -87,8 +87,8 @@ def _note_on_types(posterior: Posterior, level: str) -> str:
 
 
 def _note_on_topics(posterior: Posterior, in_draws: str) -> str:
-    n_hidden = posterior.n_topics - posterior.n_shown_topics
-    return f"{in_draws}; {n_hidden:,} near-empty not shown" if n_hidden else in_draws
+    n_unlisted = posterior.n_topics - posterior.n_shown_topics
+    return f"{in_draws}; {n_unlisted:,} near-empty not shown" if n_unlisted else in_draws
 
 
 def _counts(posterior: Posterior) -> dict[str, Int64s]:

@@ -47,8 +47,8 @@ def topic_positions(posterior: Posterior) -> list[list[float]] | None:
     n = posterior.n_shown_topics
     if n < 3:
         return None
-    draw, shown = posterior.representative_draw, posterior.topic_order[:n]
-    similarity = topic_similarity(draw, draw, posterior.priors.content)[np.ix_(shown, shown)]
+    draw, topics = posterior.representative_draw, posterior.topic_order[:n]
+    similarity = topic_similarity(draw, draw, posterior.priors.content)[np.ix_(topics, topics)]
     squared = np.square(1.0 - np.clip(similarity, 0.0, 1.0))
     centred = squared - squared.mean(axis=0) - squared.mean(axis=1, keepdims=True) + squared.mean()
     values, vectors = np.linalg.eigh(-0.5 * centred)

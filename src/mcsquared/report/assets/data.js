@@ -29,7 +29,7 @@ const groups = {
   cluster: unpack(page.groups.cluster),
   confidence: unpack(page.groups.confidence),
   choice: unpack(page.groups.choice),
-  choiceShare: unpack(page.groups.choice_share),
+  choiceProbability: unpack(page.groups.choice_probability),
   tokens: unpack(page.groups.tokens),
   topic: unpack(page.groups.topic),
   topicShare: unpack(page.groups.topic_share),
@@ -115,7 +115,7 @@ const contexts = page.contexts.map((raw, number) => ({ ...unpackContext(raw), nu
 
 const levels = page.levels.map((raw, number) => {
   const level = { ...raw, number, types: { ...raw.types } };
-  for (const part of ['type', 'confidence', 'choice', 'choice_share', 'n_children', 'parent']) level[part] = unpack(raw[part]);
+  for (const part of ['type', 'confidence', 'choice', 'choice_probability', 'n_children', 'parent']) level[part] = unpack(raw[part]);
   for (const part of ['size', 'stability', 'shares']) level.types[part] = unpack(raw.types[part]);
   level.childrenOf = positionsOf(level.parent, level.n, 1);
   level.unitsOf = positionsOf(level.type, level.types.n, 0);
@@ -204,7 +204,7 @@ function groupsOfCluster(k) {
 }
 
 // Whether no cluster has half of a group's probability.
-function isUnsettled(j) { return groups.choicesPerGroup > 0 && groups.choiceShare[j * groups.choicesPerGroup] < 127.5 && groups.confidence[j] < 127.5; }
+function isUnsettled(j) { return groups.choicesPerGroup > 0 && groups.choiceProbability[j * groups.choicesPerGroup] < 127.5 && groups.confidence[j] < 127.5; }
 
 // The share of a topic in a group; 0 if it is not among the largest.
 function topicShareOf(j, m) {

@@ -72,7 +72,7 @@ function groupDetail(j) {
   const confidence = groups.confidence[j] / 255;
   const choices = [];
   for (let i = j * groups.choicesPerGroup; i < (j + 1) * groups.choicesPerGroup; i += 1) {
-    if (groups.choice[i] > 0) choices.push([groups.choice[i] - 1, groups.choiceShare[i] / 255]);
+    if (groups.choice[i] > 0) choices.push([groups.choice[i] - 1, groups.choiceProbability[i] / 255]);
   }
   const topicRows = [];
   for (let i = j * groups.topicsPerGroup; i < (j + 1) * groups.topicsPerGroup; i += 1) {

@@ -73,7 +73,7 @@ function typeDetail(level, t) {
 function unitDetail(level, u) {
   const part = below(level);
   const each = level.choice.length / level.n;
-  const choices = Array.from({ length: each }, (_, i) => [level.choice[u * each + i] - 1, level.choice_share[u * each + i] / 255]).filter(([t]) => t >= 0);
+  const choices = Array.from({ length: each }, (_, i) => [level.choice[u * each + i] - 1, level.choice_probability[u * each + i] / 255]).filter(([t]) => t >= 0);
   const byKind = new Map();
   for (const i of level.childrenOf[u]) byKind.set(part.of[i], [...(byKind.get(part.of[i]) || []), i]);
   const sorted = [...byKind].sort((a, b) => b[1].length - a[1].length || a[0] - b[0]);

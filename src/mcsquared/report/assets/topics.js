@@ -112,7 +112,7 @@ function topicsView(args) {
   const view = masterDetail({
     name: 'topics',
     title: 'Topics',
-    intro: topics.n_hidden > 0 && `${plural(topics.n_hidden, 'near-empty topic')} not shown.`,
+    intro: topics.n_unlisted > 0 && `${plural(topics.n_unlisted, 'near-empty topic')} not shown.`,
     items: Array.from({ length: topics.n }, (_, m) => m),
     sorts: [
       ['share', 'largest first', (a, b) => topics.share[b] - topics.share[a]],
