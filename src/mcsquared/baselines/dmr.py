@@ -91,8 +91,8 @@ class DMR(TomotopyModel):
     (4, 4)
     """
 
-    _integers: ClassVar = {**TomotopyModel._integers, "n_bins": 1}
-    _positive: ClassVar = (*TomotopyModel._positive, "sigma")
+    _minima: ClassVar = {**TomotopyModel._minima, "n_bins": 1}
+    _positive_parameters: ClassVar = (*TomotopyModel._positive_parameters, "sigma")
 
     n_topics: int = 50
     contexts: str | Iterable[str] = "auto"

@@ -94,7 +94,7 @@ class DirichletProcessModel(TopicModel):
     init: str = "auto"
     progress: Any = "auto"
 
-    _integers: ClassVar = {**TopicModel._integers, "thin": 1}
+    _minima: ClassVar = {**TopicModel._minima, "thin": 1}
 
     @abstractmethod
     def _start(self, corpus: Corpus) -> Any:

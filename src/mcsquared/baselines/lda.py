@@ -32,8 +32,8 @@ class TomotopyModel(TopicModel):
 
     n_jobs: int | None = None
 
-    _integers: ClassVar = {"n_topics": 1, **TopicModel._integers}
-    _positive: ClassVar[tuple[str, ...]] = ("alpha", "concentration")
+    _minima: ClassVar = {"n_topics": 1, **TopicModel._minima}
+    _positive_parameters: ClassVar[tuple[str, ...]] = ("alpha", "concentration")
     _content: ClassVar = "counts"
     _transform_iterations: ClassVar = Iterations(30, 50)
 

@@ -40,8 +40,8 @@ class TopicModel(TopicTransformer, ABC):
     keep_parameters: int = 10
     random_state: int | np.random.RandomState | None = None
 
-    _integers: ClassVar = {"n_sweeps": 1, "burn_in": 0, "keep_parameters": 1}  # minima
-    _positive: ClassVar[tuple[str, ...]] = ()
+    _minima: ClassVar = {"n_sweeps": 1, "burn_in": 0, "keep_parameters": 1}  # of integers
+    _positive_parameters: ClassVar[tuple[str, ...]] = ()
     _content: ClassVar = "auto"
     _transform_iterations: ClassVar = ITERATIONS
 
@@ -186,9 +186,9 @@ class TopicModel(TopicTransformer, ABC):
         return corpus.aligned_to(words, self._columns(), self._width)
 
     def _check_parameters(self) -> None:
-        for name, minimum in self._integers.items():
+        for name, minimum in self._minima.items():
             check_integer(name, getattr(self, name), minimum)
-        for name in self._positive:
+        for name in self._positive_parameters:
             check_positive(name, getattr(self, name))
         check_jobs(getattr(self, "n_jobs", None))
         thin = getattr(self, "thin", 1)

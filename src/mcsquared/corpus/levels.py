@@ -14,9 +14,9 @@ from mcsquared.corpus.columns.values import as_list, category_label, is_missing
 from mcsquared.corpus.content import object_array
 from mcsquared.corpus.sources.frames import Table, name_list, table_of
 from mcsquared.corpus.unit_contexts import (
+    assign_contexts,
     column_of_units,
     match_rows,
-    place_contexts,
     rows_or_missing,
 )
 from mcsquared.errors import InputError
@@ -189,7 +189,7 @@ def levels_of_table(
                 f"{n_lost} groups have a {name} but no {lower[0]}: it is not used for them"
             )
         child_of_row = unit_of_row
-    contexts_of = place_contexts(columns, names, parents_of, [len(u) for u in units_of], notes)
+    contexts_of = assign_contexts(columns, names, parents_of, [len(u) for u in units_of], notes)
     result = []
     for name, parents, units, unit_contexts in zip(
         names, parents_of, units_of, contexts_of[1:], strict=True

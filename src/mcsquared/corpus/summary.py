@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from mcsquared.corpus.corpus import Corpus
     from mcsquared.corpus.disk import DiskCorpus
 
-MAX_SHOWN_CATEGORIES = 5
-MAX_SHOWN_CONTEXTS = 30
+MAX_LISTED_CATEGORIES = 5
+MAX_LISTED_CONTEXTS = 30
 
 
 def size_line(corpus: Corpus | DiskCorpus) -> str:
@@ -59,11 +59,11 @@ def _contexts(columns: list[Column]) -> Html:
             bar(float(column.observed.mean()) if len(column) else 0.0),
             _values(column),
         )
-        for column in columns[:MAX_SHOWN_CONTEXTS]
+        for column in columns[:MAX_LISTED_CONTEXTS]
     ]
     rows_html = table(["context", "kind", "family", "observed", "values"], rows)
-    if len(columns) > MAX_SHOWN_CONTEXTS:
-        return Html(rows_html + paragraph(f"and {len(columns) - MAX_SHOWN_CONTEXTS} more"))
+    if len(columns) > MAX_LISTED_CONTEXTS:
+        return Html(rows_html + paragraph(f"and {len(columns) - MAX_LISTED_CONTEXTS} more"))
     return rows_html
 
 
@@ -71,8 +71,8 @@ def _values(column: Column) -> str:
     """Return the range of a column, or its first categories."""
     if column.categories is None:
         return column.extent()
-    names = ", ".join(map(str, column.categories[:MAX_SHOWN_CATEGORIES]))
-    rest = ", …" if column.n_categories > MAX_SHOWN_CATEGORIES else ""
+    names = ", ".join(map(str, column.categories[:MAX_LISTED_CATEGORIES]))
+    rest = ", …" if column.n_categories > MAX_LISTED_CATEGORIES else ""
     return f"{column.extent()}: {names}{rest}" if column.n_categories else column.extent()
 
 

@@ -18,7 +18,7 @@ from mcsquared.markup import plural
 MAX_OUTSIDE = 0.05  # share of a context's values that may be lost, those of groups without a unit
 
 
-def place_contexts(
+def assign_contexts(
     columns: dict[str, Column],
     names: Sequence[str],
     parents_of: Sequence[Int32s],
@@ -31,14 +31,14 @@ def place_contexts(
     of each child, int32 (n_children,)) and ``n_units_of`` have one entry per level. Notes on
     contexts that move, or would move but for values outside units, are appended to ``notes``.
     """
-    placed: list[dict[str, Column]] = []
+    contexts_of: list[dict[str, Column]] = []
     level_of: dict[str, str] = {}  # of the contexts that move
     child, child_level = "group", ""
     for name, parents, n_units in zip(names, parents_of, n_units_of, strict=True):
         found = {
             context: constancy(column, parents, n_units) for context, column in columns.items()
         }
-        placed.append({c: column for c, column in columns.items() if not found[c].moves})
+        contexts_of.append({c: column for c, column in columns.items() if not found[c].moves})
         columns = {
             c: column_of_units(columns[c], parents, n_units) for c in columns if found[c].moves
         }
@@ -59,7 +59,7 @@ def place_contexts(
         f"context {context}: constant within every {name}, so it is a context of the {name}"
         for context, name in level_of.items()
     ]
-    return [*placed, columns]
+    return [*contexts_of, columns]
 
 
 def match_rows(table: Table, name: str, units: list[str], notes: list[str]) -> dict[str, Column]:

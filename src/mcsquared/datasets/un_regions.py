@@ -3,7 +3,7 @@
 Former members are in the group to which they belonged; observers that belong to none are left out.
 """
 
-_MEMBERS = {
+_STATES = {
     "Africa": "AGO BDI BEN BFA BWA CAF CIV CMR COD COG COM CPV DJI DZA EGY ERI ETH GAB GHA GIN GMB "
     "GNB GNQ KEN LBR LBY LSO MAR MDG MLI MOZ MRT MUS MWI NAM NER NGA RWA SDN SEN SLE SOM SSD STP "
     "SWZ SYC TCD TGO TUN TZA UGA ZAF ZMB ZWE",
@@ -18,4 +18,4 @@ _MEMBERS = {
     "ITA LIE LUX MCO MLT NLD NOR NZL PRT SMR SWE TUR USA",
 }
 
-UN_REGIONS = {code: region for region, codes in _MEMBERS.items() for code in codes.split()}
+UN_REGIONS = {code: region for region, codes in _STATES.items() for code in codes.split()}
