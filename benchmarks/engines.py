@@ -48,15 +48,15 @@ class TimedFit:
 
     def seconds_of(self, draw: ParameterDraw) -> float:
         """Return the CPU-seconds at which a draw was made."""
-        chain, sweep = self._place(draw)
+        chain, sweep = self._chain_and_sweep(draw)
         return self.seconds[chain][sweep - 1]
 
     def is_late(self, draw: ParameterDraw) -> bool:
         """Return whether a draw is from the second half of the sweeps of its chain."""
-        chain, sweep = self._place(draw)
+        chain, sweep = self._chain_and_sweep(draw)
         return 2 * sweep > len(self.seconds[chain])
 
-    def _place(self, draw: ParameterDraw) -> tuple[int, int]:
+    def _chain_and_sweep(self, draw: ParameterDraw) -> tuple[int, int]:
         chains, sweeps = self.posterior.chain_of_draw, self.posterior.sweep_of_draw
         return int(chains[draw.index]), int(sweeps[draw.index])
 

@@ -344,15 +344,15 @@ INTERRUPTED = """
     import mcsquared as mc2
 
     counts = np.random.default_rng(0).poisson(1.5, (30, 20))
-    said = []
+    reported = []
 
-    def say(info):
-        if info.sweep == {sweep} and not said:
-            said.append(1)
+    def report(info):
+        if info.sweep == {sweep} and not reported:
+            reported.append(1)
             print("go", flush=True)
 
     model = mc2.MC2(n_sweeps=10**6, burn_in={burn_in}, thin=1, random_state=0, progress=False,
-                    n_chains={n_chains}, n_jobs={n_jobs}, callbacks=[say])
+                    n_chains={n_chains}, n_jobs={n_jobs}, callbacks=[report])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:

@@ -15,11 +15,11 @@ from tests.test_chain import assert_same_draws
 pytestmark = pytest.mark.usefixtures("short_fits")
 
 
-class Own(mc2.Gaussian):
+class Custom(mc2.Gaussian):
     """A family without a kernel."""
 
 
-class OtherStatistics(Own):
+class OtherStatistics(Custom):
     """A family whose statistics have no natural parameters."""
 
     def statistics(self, x):

@@ -60,13 +60,13 @@ def test_the_total_of_a_run_in_stages_is_that_of_the_current_stage():
                 for chain in (0, 1):
                     for sweep in range(first + 1, last + 1):
                         progress(StagedInfo(chain, sweep, n_sweeps=last))
-        said = stream.getvalue()
-        last = "sweep 400 of 400" if isinstance(stream, io.StringIO) and "sweep" in said else ""
-        assert last in said
+        output = stream.getvalue()
+        last = "sweep 400 of 400" if isinstance(stream, io.StringIO) and "sweep" in output else ""
+        assert last in output
         if stream.isatty():
             continue
-        assert said.count("not converged after 200 sweeps: continuing to 400") == 1
-    lines = [line for line in said.splitlines() if "200/200" in line]
+        assert output.count("not converged after 200 sweeps: continuing to 400") == 1
+    lines = [line for line in output.splitlines() if "200/200" in line]
     assert len(lines) >= 2
 
 

@@ -24,7 +24,7 @@ N_TOPICS, N_WORDS, LAM = 30, 400, 20.0
 RECOVERED = 0.9  # adjusted Rand index at both levels
 N_KMEANS = 5  # runs of k-means
 NUMBERS = (5, 10, 12)  # of clusters of countries, besides that of the types; 5 regional groups
-OWN = "as many as types"
+MATCHED = "as many as types"
 TYPES, RAW, ROOTS = "types of countries", "k-means", "k-means on square roots"
 METHODS = (TYPES, RAW, ROOTS)
 
@@ -169,8 +169,8 @@ def run_un(settings: Settings) -> Result:
             "of them burn-in, with defaults otherwise. Types are those of the consensus; "
             "`posterior_.level('country').hierarchy().cut(n)` merges them into n. k-means clusters "
             "the mean topic weights of the countries, or their square roots, in one draw of every "
-            f"chain, side by side, with 10 initialisations; means of {N_KMEANS} runs. '{OWN}': as "
-            "many clusters as there are types. The ratio is that of the median of "
+            f"chain, side by side, with 10 initialisations; means of {N_KMEANS} runs. '{MATCHED}': "
+            "as many clusters as there are types. The ratio is that of the median of "
             f"{settings.sweeps} interleaved sweeps after {settings.un_warm_up}, with at most "
             f"{settings.un_topics} topics, from the same clusters and topics.",
         ],
@@ -178,7 +178,7 @@ def run_un(settings: Settings) -> Result:
 
 
 def _number(asked: int | None) -> str:
-    return OWN if asked is None else f"{asked} clusters"
+    return MATCHED if asked is None else f"{asked} clusters"
 
 
 class Agreement(NamedTuple):

@@ -75,7 +75,7 @@ def test_both_sweeps_agree_with_enumeration(in_turn, v, eta):
     assert not differences(state.counts, recount(state, observations))
 
 
-def test_wrong_tables_are_noticed(monkeypatch):
+def test_wrong_tables_are_detected(monkeypatch):
     """Every token a table of its own: what the enumeration must tell from the right ones."""
     exact, sweep, see, _, _ = chain(tiny(), in_turn=True)
     monkeypatch.setattr(hdp, "draw_tables", lambda customers, *_: customers)

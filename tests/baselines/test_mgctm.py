@@ -30,7 +30,7 @@ from tests.statistics.agreement import distance
 from tests.statistics.tiny import canonical
 
 TINY = np.array([[2, 0, 0], [1, 1, 0], [0, 0, 2]])
-UNEVEN = np.array([[2, 2, 0], [0, 2, 2]])  # the first tokens of a group say little of the others
+UNEVEN = np.array([[2, 2, 0], [0, 2, 2]])  # the first tokens of a group say little about the others
 SMALL = np.array([[2, 1, 0], [1, 2, 0]])
 FIXED = {
     "local_prior": 0.7,

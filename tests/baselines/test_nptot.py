@@ -68,8 +68,8 @@ def test_topics_and_components_agree_with_enumeration(setting):
     assert not differences(state.counts, recount(state, case.observations))
 
 
-def test_one_component_for_each_topic_is_noticed():
-    """A chain in which no component is ever born: what the enumeration must tell apart."""
+def test_one_component_for_each_topic_is_detected():
+    """A chain in which no component appears, which the comparison must detect."""
     times, v, eta = SETTINGS["fixed, one time missing"]
     case = tiny(v, eta)
     state, components, sweep = chain(case, times, alpha=1e-9)
@@ -118,7 +118,7 @@ def fitted():
 
 
 def test_topics_that_differ_in_time_alone_are_told_apart():
-    """All words alike, at two times: HDP sees one topic, npTOT one for each time."""
+    """All words alike, at two times: HDP finds one topic, npTOT one for each time."""
     rng = np.random.default_rng(0)
     year = np.repeat([1990.0, 2000.0], 40) + rng.normal(size=80)
     counts = rng.multinomial(40, np.full(8, 1 / 8), 80)

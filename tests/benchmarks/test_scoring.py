@@ -1,4 +1,4 @@
-"""Peers are scored by what their topics say of the second halves, and by nothing else."""
+"""Other packages are scored by the probability of the second halves alone."""
 
 import math
 from itertools import product

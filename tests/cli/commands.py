@@ -52,8 +52,8 @@ def rejected(result: Result) -> str:
     assert result.exit_code == 2, result.output
     assert result.exception is None or isinstance(result.exception, SystemExit)
     assert "Traceback" not in result.output
-    said = [line for line in result.stderr.splitlines() if line.startswith("mc2: ")]
-    sentences = [line for line in said if not line.startswith("mc2: note:")]
+    messages = [line for line in result.stderr.splitlines() if line.startswith("mc2: ")]
+    sentences = [line for line in messages if not line.startswith("mc2: note:")]
     assert len(sentences) == 1, result.stderr
     assert result.stderr.splitlines()[-1] == sentences[0]
     return sentences[0]

@@ -44,8 +44,8 @@ def test_the_figure_of_the_training_groups_is_a_reference(fitted, held_out, tmp_
     assert result.exit_code == 0, result.output
     pattern = r"reference: ([\d.]+) for 30 training groups, as if they were new"
     [reference] = re.findall(pattern, result.stdout)
-    held = perplexities(result.stdout)["completion"]
-    assert 0.7 < float(reference) / held < 1.3
+    perplexity = perplexities(result.stdout)["completion"]
+    assert 0.7 < float(reference) / perplexity < 1.3
 
 
 def test_methods_can_be_chosen_and_contexts_given(fitted, fitted_as_in_the_paper, held_out):

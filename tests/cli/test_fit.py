@@ -416,9 +416,9 @@ def test_a_time_limit_must_be_positive(papers_file, tmp_path):
 
 
 def test_fit_without_a_text_column_lists_the_columns_of_the_file(papers_file, tmp_path):
-    said = rejected(invoke("fit", papers_file, "--out", tmp_path / "papers.mc2"))
-    assert "--text" in said
-    assert "abstract, year, authors, subject, got none; the longest texts are in 'abstract'" in said
+    text = rejected(invoke("fit", papers_file, "--out", tmp_path / "papers.mc2"))
+    assert "--text" in text
+    assert "abstract, year, authors, subject, got none; the longest texts are in 'abstract'" in text
     assert files_in(tmp_path) == {"papers.csv"}
 
 

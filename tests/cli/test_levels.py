@@ -66,8 +66,8 @@ def test_contexts_of_new_units_are_read_from_a_file_or_from_the_table(fitted, fi
     contexts = pd.DataFrame({"journal": ["new P", "new Q"], "publisher": list("PQ"), "extra": 1})
     contexts.to_csv(files / "new journals.csv", index=False)
     new.to_csv(files / "new.csv", index=False)
-    without, said = predicted(fitted, files / "new.csv")
-    assert "2 of 3 units of journal not seen in training: types are predicted" in said
+    without, message = predicted(fitted, files / "new.csv")
+    assert "2 of 3 units of journal not seen in training: types are predicted" in message
     above = ["--level-context", f"journal={files / 'new journals.csv'}"]
     given, _ = predicted(fitted, files / "new.csv", *above)
     changed = (given != without).any(axis=1)

@@ -120,10 +120,10 @@ def test_a_family_that_does_not_accept_the_column_is_refused(column, family, mes
 
 
 def test_a_user_defined_family_accepts_any_column():
-    class Own:
+    class Custom:
         name = "own"
 
-    assert NUMBER.convert_for(Own()) is NUMBER
+    assert NUMBER.convert_for(Custom()) is NUMBER
 
 
 def test_alignment_recodes_categories_and_drops_unseen_ones():

@@ -14,10 +14,10 @@ from mcsquared.corpus.sources import parquet as parquet_source
 from tests.corpus.parquet_columns import COLUMNS, random_table
 
 
-@pytest.fixture(autouse=True, params=["whole", "in small pieces"])
-def _pieces(request, monkeypatch):
+@pytest.fixture(autouse=True, params=["whole", "in small batches"])
+def _batch_size(request, monkeypatch):
     """Run each test with data that fit into one batch and block, and with data that do not."""
-    if request.param == "in small pieces":
+    if request.param == "in small batches":
         monkeypatch.setattr(parquet_source, "_MIN_BATCH_BYTES", 1)
         monkeypatch.setattr(parquet_source, "_MAX_BATCH_BYTES", 700)
         monkeypatch.setattr(buffers, "BLOCK_ENTRIES", 7)

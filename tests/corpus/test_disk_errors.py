@@ -17,7 +17,7 @@ def vector(width, n=2):
 
 
 @pytest.mark.parametrize(
-    ("tables", "options", "said"),
+    ("tables", "options", "message"),
     [
         (
             [{"tokens": pa.array([], pa.list_(pa.string()))}],
@@ -264,8 +264,8 @@ def vector(width, n=2):
         ([{**TOKENS, "x": [[b"\xff"], [b"a"]]}], {}, "bytes that are not UTF-8"),
     ],
 )
-def test_a_folder_that_cannot_be_used_is_refused_in_one_sentence(refuses, tables, options, said):
-    assert said in refuses(*tables, **options)
+def test_a_folder_that_cannot_be_used_is_refused_in_one_sentence(refuses, tables, options, message):
+    assert message in refuses(*tables, **options)
 
 
 def test_an_error_names_the_column_and_the_file_once(refuses):
@@ -277,11 +277,11 @@ def test_an_error_names_the_column_and_the_file_once(refuses):
 def test_paths_without_parquet_files_are_refused(tmp_path, scratch):
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "notes.txt").write_text("nothing")
-    for path, said in (
+    for path, message in (
         (tmp_path / "no", "does not exist"),
         (tmp_path / "empty", "at least one Parquet file"),
     ):
-        with pytest.raises(mc2.InputError, match=said):
+        with pytest.raises(mc2.InputError, match=message):
             mc2.ParquetFolder(path, scratch=scratch).open()
     with pytest.raises(
         mc2.InputError, match="path must be the path of a folder or a Parquet file, got 3"

@@ -106,13 +106,13 @@ def test_a_forked_process_does_not_remove_the_folder(tmp_path, scratch):
 
 def test_a_column_with_more_labels_than_fit_into_memory_is_refused(refuses):
     names = [f"row {i}" for i in range(3000)]
-    said = refuses({"tokens": [["a"]] * 3000, "id": names}, memory=1_000_000)
-    assert "context 'id' has at least 3000 distinct values, which do not fit into memory" in said
+    message = refuses({"tokens": [["a"]] * 3000, "id": names}, memory=1_000_000)
+    assert "context 'id' has at least 3000 distinct values, which do not fit into memory" in message
 
 
 def test_more_words_than_fit_into_memory_are_refused(refuses):
-    said = refuses({"tokens": [[f"word {i}"] for i in range(3000)]}, memory=1_000_000)
-    assert "column 'tokens' has at least 3000 distinct values" in said
+    message = refuses({"tokens": [[f"word {i}"] for i in range(3000)]}, memory=1_000_000)
+    assert "column 'tokens' has at least 3000 distinct values" in message
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ LISTS = [
 
 
 @pytest.fixture(autouse=True, params=["whole", "in small pieces"])
-def _pieces(request, monkeypatch):
+def _batch_size(request, monkeypatch):
     """Run each test with data that fit into one batch and block, and with data that do not."""
     if request.param == "in small pieces":
         monkeypatch.setattr(parquet_source, "_MIN_BATCH_BYTES", 1)

@@ -220,7 +220,7 @@ def test_ngrams_hashtags_emojis_and_languages_are_options():
 
 
 @pytest.mark.parametrize(("text", "language"), [("我爱北京天安门", "Chinese"), ("ฉันรักเธอ", "Thai")])
-def test_scripts_without_spaces_are_noticed(text, language):
+def test_scripts_without_spaces_are_detected(text, language):
     corpus = mc2.Corpus.from_texts([text, text + "!"], max_df=1.0)
     assert any(language in note and "from_tokens" in note for note in corpus.notes)
 

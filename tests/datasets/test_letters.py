@@ -41,9 +41,9 @@ def test_contexts_are_gaussian_around_the_means_of_their_clusters():
     truth = letters(n_groups_per_cluster=4000, n_words_per_group=0)
     x = truth.corpus.contexts["position"].values
     for k, (mean, sd) in enumerate(zip((2, 4, 6, 8), (0.3, 0.5, 0.4, 0.6), strict=True)):
-        here = x[truth.cluster_of_group == k]
-        assert abs(here.mean() - mean) < 4 * sd / np.sqrt(here.size)
-        assert here.std() == pytest.approx(sd, rel=0.06)
+        values = x[truth.cluster_of_group == k]
+        assert abs(values.mean() - mean) < 4 * sd / np.sqrt(values.size)
+        assert values.std() == pytest.approx(sd, rel=0.06)
 
 
 def tokens(corpus):
@@ -88,11 +88,11 @@ def test_the_same_seed_gives_the_same_corpus():
 
 def test_identifiable_letters_are_forty_different_balanced_triples():
     truth = identifiable_letters()
-    member = truth.topic_given_cluster > 0
-    assert member.shape == (40, 13)
-    assert (member.sum(axis=1) == 3).all()
-    assert len({tuple(row) for row in member}) == 40
-    uses = member.sum(axis=0)
+    is_used = truth.topic_given_cluster > 0
+    assert is_used.shape == (40, 13)
+    assert (is_used.sum(axis=1) == 3).all()
+    assert len({tuple(row) for row in is_used}) == 40
+    uses = is_used.sum(axis=0)
     assert uses.max() - uses.min() <= 1
     assert truth.corpus.n_groups == 1000
 

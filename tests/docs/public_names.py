@@ -32,7 +32,7 @@ def public_objects() -> dict[str, Any]:
     return dict(sorted(found.items()))
 
 
-def own_members(cls: type) -> Iterator[tuple[str, list[tuple[type, Any]]]]:
+def public_attributes(cls: type) -> Iterator[tuple[str, list[tuple[type, Any]]]]:
     """Yield each public method and property with its versions in the class and its bases."""
     for name in sorted(set(dir(cls))):
         if name.startswith("_"):
@@ -75,7 +75,7 @@ def without_example(item: Any) -> list[str]:
     code = "".join(example.source for test in found if test for example in test.examples)
     return [
         name
-        for name, versions in own_members(item)
+        for name, versions in public_attributes(item)
         if not any(examples(function, name) for _, function in versions)
         and not re.search(rf"\.{name}\b", code)
     ]

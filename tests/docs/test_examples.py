@@ -12,7 +12,7 @@ import pytest
 
 import mcsquared
 from mcsquared.families import registry
-from tests.docs.public_names import examples, own_members, public_objects, without_example
+from tests.docs.public_names import examples, public_attributes, public_objects, without_example
 
 NAMES = public_objects()
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -37,9 +37,9 @@ def _apart(monkeypatch, tmp_path):
 def run(test: doctest.DocTest, names: dict[str, object]) -> dict[str, object]:
     """Run examples with some names known; return the names that are known after them."""
     test.globs = dict(names)
-    said: list[str] = []
-    doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=said.append, clear_globs=False)
-    assert said == [], "".join(said)
+    output: list[str] = []
+    doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=output.append, clear_globs=False)
+    assert output == [], "".join(output)
     return test.globs
 
 
@@ -54,9 +54,9 @@ def test_every_public_name_has_an_example(name):
 def test_every_public_name_has_a_docstring():
     without = [name for name, item in NAMES.items() if not item.__doc__]
     for name, item in NAMES.items():
-        for member, versions in own_members(item) if inspect.isclass(item) else ():
+        for attribute, versions in public_attributes(item) if inspect.isclass(item) else ():
             if not any(function.__doc__ for _, function in versions):
-                without.append(f"{name}.{member}")
+                without.append(f"{name}.{attribute}")
     assert without == []
     assert len(NAMES) > 50, "the public names were not found"
 
@@ -70,14 +70,14 @@ def test_examples_are_true(name):
     if of_item is None:
         return
     known = run(of_item, {"mc2": mcsquared, "np": np, "__name__": "__main__"})
-    for method, versions in own_members(item) if inspect.isclass(item) else ():
+    for method, versions in public_attributes(item) if inspect.isclass(item) else ():
         for owner, function in versions:
             test = examples(function, f"{name}.{method}")
             if test is not None and (owner is item or owner not in NAMES.values()):
                 run(test, known)
 
 
-def test_a_false_example_is_noticed():
+def test_a_false_example_is_detected():
     test = doctest.DocTestParser().get_doctest(">>> 1 + 1\n3\n", {}, "sum", "sum", 0)
     with pytest.raises(AssertionError, match="Expected"):
         run(test, {})

@@ -6,7 +6,7 @@ EXPECTED_FAILURES = {
         "(TF-IDF, say) are an error that says so, while sparse matrices of counts are taken"
     ),
     "check_dtype_object": (
-        "wants TypeError for an object that is no number; bad input is an InputError here, "
+        "requires TypeError for an object that is no number; bad input is an InputError here, "
         "which is a ValueError, whatever is bad about it"
     ),
     "check_parameters_default_constructible": (
@@ -14,7 +14,7 @@ EXPECTED_FAILURES = {
         "Gamma, a frozen dataclass"
     ),
     "check_clustering": (
-        "wants three blobs found as clusters from one vector per group; with a single token in "
+        "requires three blobs found as clusters from one vector per group; with a single token in "
         "each group nothing tells a cluster of several topics from several clusters, and the "
         "default v prefers the former (it passes with a small v, one topic to a cluster)"
     ),

@@ -233,15 +233,18 @@ def test_a_checkpoint_of_other_levels_is_refused(tmp_path):
         mc2.MC2(**QUICK, checkpoint=path).fit(corpus)
 
 
-class Own(Integrated):
+class User(Integrated):
     """A family whose parameters are integrated out."""
 
 
 REFUSED = [
     ({"sampler": "collapsed", "lam": np.inf}, "sampler must be 'blocked' for a corpus with levels"),
     ({"effects": ("kind",)}, "effects must be empty for a corpus with levels above groups"),
-    ({"contexts": {"size": Own(1.0, 1.0)}}, "contexts of a level require families with sample"),
-    ({"contexts": {"year": Own(1.0, 1.0)}}, "a corpus with levels above groups requires families"),
+    ({"contexts": {"size": User(1.0, 1.0)}}, "contexts of a level require families with sample"),
+    (
+        {"contexts": {"year": User(1.0, 1.0)}},
+        "a corpus with levels above groups requires families",
+    ),
 ]
 
 

@@ -29,9 +29,9 @@ def test_example_runs_without_data_and_writes_a_figure_and_a_report(
     monkeypatch.setattr(sys, "argv", [f"{name}.py", "drawn.png", "12"])
     runpy.run_path(str(ROOT / "examples" / f"{name}.py"), run_name="__main__")
     plt.close("all")
-    said = capsys.readouterr().out
-    assert ("simulated data" in said) == (name != "letters")
-    assert "drawn.png" in said
+    output = capsys.readouterr().out
+    assert ("simulated data" in output) == (name != "letters")
+    assert "drawn.png" in output
     picture = plt.imread(tmp_path / "drawn.png")[:, :, :3]
     assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 50, "the figure is nearly empty"
     page = (tmp_path / "drawn.html").read_text(encoding="utf-8")

@@ -15,8 +15,8 @@ from mcsquared.families import (
 N_DRAWS = 20_000
 
 
-def draws(family, seen):
-    row = family.statistics(seen).sum(axis=0)
+def draws(family, data):
+    row = family.statistics(data).sum(axis=0)
     rows = np.broadcast_to(row, (N_DRAWS, family.n_stats))
     return family.sample_parameters(rows, np.random.default_rng(11)), row
 
@@ -26,9 +26,9 @@ def assert_follows(sample, distribution):
 
 
 def test_gaussian_draws_follow_the_normal_gamma_posterior():
-    seen = np.array([2001.0, 2004.0, 1999.5])
-    family = Gaussian(2000, 0.5, 2, 3).filled(seen)
-    drawn, row = draws(family, seen)
+    data = np.array([2001.0, 2004.0, 1999.5])
+    family = Gaussian(2000, 0.5, 2, 3).filled(data)
+    drawn, row = draws(family, data)
     # By hand: mean 2001.5, squares 10.5, prior mean 1.5 away, weights 0.5 and 3.
     rate = 3 + 0.5 * (10.5 + 0.5 * 3 / 3.5 * 1.5**2)
     mean = (0.5 * 2000 + 3 * 2001.5) / 3.5
@@ -43,27 +43,27 @@ def test_gaussian_draws_follow_the_normal_gamma_posterior():
 
 def test_multivariate_draws_follow_the_normal_inverse_wishart_posterior():
     rng = np.random.default_rng(0)
-    seen = rng.normal([5, -3, 1], [1, 2, 0.5], (6, 3)) @ (np.eye(3) + 0.3)
-    family = MultivariateGaussian(strength=0.5).filled(seen)
-    drawn, row = draws(family, seen)
+    data = rng.normal([5, -3, 1], [1, 2, 0.5], (6, 3)) @ (np.eye(3) + 0.3)
+    family = MultivariateGaussian(strength=0.5).filled(data)
+    drawn, row = draws(family, data)
     mean, strength, degrees = np.array(family.mean), 6.5, 11.0
-    scale = np.array(family.scale) + (seen - seen.mean(axis=0)).T @ (seen - seen.mean(axis=0))
+    scale = np.array(family.scale) + (data - data.mean(axis=0)).T @ (data - data.mean(axis=0))
     inverse = np.linalg.inv(scale)
     precision = drawn[:, 3:].reshape(-1, 3, 3)
     np.testing.assert_array_equal(precision, np.swapaxes(precision, 1, 2))
     direction = np.array([1.0, -0.5, 2.0])
-    along = np.einsum("i,nij,j->n", direction, precision, direction)
-    assert_follows(along / (direction @ inverse @ direction), stats.chi2(degrees))
-    freedom = degrees - 2
-    across = np.sqrt(direction @ scale @ direction / (strength * freedom))
-    assert_follows(drawn[:, :3] @ direction, stats.t(freedom, mean @ direction, across))
-    apart = drawn[:, :3] - mean
-    distance = strength * np.einsum("ni,nij,nj->n", apart, precision, apart)
+    precision_along = np.einsum("i,nij,j->n", direction, precision, direction)
+    assert_follows(precision_along / (direction @ inverse @ direction), stats.chi2(degrees))
+    degrees_of_mean = degrees - 2
+    spread = np.sqrt(direction @ scale @ direction / (strength * degrees_of_mean))
+    assert_follows(drawn[:, :3] @ direction, stats.t(degrees_of_mean, mean @ direction, spread))
+    deviation = drawn[:, :3] - mean
+    distance = strength * np.einsum("ni,nij,nj->n", deviation, precision, deviation)
     assert_follows(distance, stats.chi2(3))
     expected = np.concatenate([mean, degrees * inverse.ravel()])
     np.testing.assert_allclose(family.mean_parameters(row[None])[0], expected, rtol=1e-10)
-    spread = drawn.std(axis=0) / np.sqrt(N_DRAWS)
-    assert (np.abs(drawn.mean(axis=0) - expected) < 5 * spread).all()
+    standard_error = drawn.std(axis=0) / np.sqrt(N_DRAWS)
+    assert (np.abs(drawn.mean(axis=0) - expected) < 5 * standard_error).all()
 
 
 def test_categorical_draws_follow_the_dirichlet_posterior():

@@ -62,8 +62,8 @@ def run(where, folder, first, n_kills, report=print):
         except AssertionError as error:
             failures += 1
             report(f"run {number} ({name}, {n_chains} chains, {sampling}): {str(error)[:300]}")
-    said = f"exit codes {dict(ends)} in {number} runs, {failures} failures"
-    report(f"kills, {where}, seed {first}: {said}")
+    summary = f"exit codes {dict(ends)} in {number} runs, {failures} failures"
+    report(f"kills, {where}, seed {first}: {summary}")
     return failures
 
 

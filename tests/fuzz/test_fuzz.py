@@ -7,5 +7,5 @@ from tests.fuzz import targets
 
 @pytest.mark.parametrize("name", targets.TARGETS)
 def test_changed_files_are_refused_or_used(name, tmp_path):
-    said = []
-    assert targets.run(name, tmp_path, 0, 30, said.append) == 0, "\n".join(said)
+    failures = []
+    assert targets.run(name, tmp_path, 0, 30, failures.append) == 0, "\n".join(failures)

@@ -101,8 +101,8 @@ def points(width, n=N_GROUPS):
     return rows
 
 
-def left(model, corpus=None, **more):
-    """Return what a fit leaves: labels, trace, stored arrays, and predictions for ``corpus``."""
+def results(model, corpus=None, **more):
+    """Return labels, trace and stored arrays of a fit, and predictions for ``corpus``."""
     from safetensors.numpy import load_file
 
     posterior = model.posterior_
@@ -134,66 +134,65 @@ def fit(corpus, **options):
 
 def words_varying():
     corpus = words()
-    return left(fit(corpus, contexts=FAMILIES, n_jobs=2, n_chains=2, **VARYING), corpus)
+    return results(fit(corpus, contexts=FAMILIES, n_jobs=2, n_chains=2, **VARYING), corpus)
 
 
 def words_fixed_lam_bounded():
     corpus = words()
-    return left(fit(corpus, lam=5.0, max_topics=9, max_clusters=6, v=2.0), corpus)
+    return results(fit(corpus, lam=5.0, max_topics=9, max_clusters=6, v=2.0), corpus)
 
 
 def words_paper():
     """λ = ∞ with collapsed sweeps in between: few tokens."""
     corpus = words()
     model = fit(corpus, contexts=FAMILIES, **PAPER)
-    more = {"exact": model.perplexity(corpus, method="exact")}
-    return left(model, corpus, **more)
+    return results(model, corpus, exact=model.perplexity(corpus, method="exact"))
 
 
 def words_paper_many():
     """λ = ∞ with too many tokens for collapsed sweeps."""
     corpus = words(n_words=400, tokens=900)
-    return left(fit(corpus, n_sweeps=16, n_jobs=2, **PAPER), corpus)
+    return results(fit(corpus, n_sweeps=16, n_jobs=2, **PAPER), corpus)
 
 
 def words_many_topics():
     """More topic slots than the dense token kernel takes."""
     corpus = words(n_words=300, tokens=200)
-    return left(fit(corpus, n_sweeps=14, eta=900.0, v=400.0, **VARYING), corpus)
+    return results(fit(corpus, n_sweeps=14, eta=900.0, v=400.0, **VARYING), corpus)
 
 
 def words_collapsed():
     corpus = words()
-    return left(fit(corpus, contexts=FAMILIES, sampler="collapsed", **PAPER), corpus)
+    return results(fit(corpus, contexts=FAMILIES, sampler="collapsed", **PAPER), corpus)
 
 
 def words_random_start():
-    return left(fit(words(), init="random", contexts={}, **VARYING))
+    return results(fit(words(), init="random", contexts={}, **VARYING))
 
 
 def words_large_start():
-    """More groups than a chain looks at when it starts."""
+    """More groups than the start of a chain uses."""
     drawn = mc2.datasets.simulate(21_000, tokens_per_group=6, n_words=50, lam=10.0, random_state=2)
-    return left(fit(drawn.corpus, n_sweeps=12, burn_in=4, n_jobs=2, **VARYING))
+    return results(fit(drawn.corpus, n_sweeps=12, burn_in=4, n_jobs=2, **VARYING))
 
 
 def points_paper():
     corpus = mc2.Corpus(points(3), contexts=contexts())
-    return left(fit(corpus, contexts=FAMILIES, **PAPER), corpus)
+    return results(fit(corpus, contexts=FAMILIES, **PAPER), corpus)
 
 
 def points_varying():
     corpus = mc2.Corpus(points(3), contexts=contexts())
-    return left(fit(corpus, contexts=FAMILIES, n_jobs=2, **VARYING), corpus)
+    return results(fit(corpus, contexts=FAMILIES, n_jobs=2, **VARYING), corpus)
 
 
 def numbers_varying():
-    return left(fit(mc2.Corpus(points(1), contexts=contexts()), content="gaussian", **VARYING))
+    return results(fit(mc2.Corpus(points(1), contexts=contexts()), content="gaussian", **VARYING))
 
 
 def points_collapsed():
     corpus = mc2.Corpus(points(2), contexts=contexts())
-    return left(fit(corpus, sampler="collapsed", **PAPER), corpus)
+    return results(fit(corpus, sampler="collapsed", **PAPER), corpus)
 
 
 def counts_content():
@@ -239,7 +238,7 @@ def texts_from_csv():
             }
         )
     with tempfile.TemporaryDirectory() as folder:
-        data, out, said = (Path(folder) / name for name in ("a.csv", "a.mc2", "b.csv"))
+        data, out, predicted = (Path(folder) / name for name in ("a.csv", "a.mc2", "b.csv"))
         pd.DataFrame(rows).to_csv(data, index=False)
         options = [
             "--text",
@@ -252,12 +251,12 @@ def texts_from_csv():
             "who:bag",
         ]
         fit_options = ["--out", str(out), "--sweeps", "20", "--burn-in", "8", "--seed", "3"]
-        done = CliRunner().invoke(app, ["fit", str(data), *options, *fit_options])
-        assert done.exit_code == 0, done.output
-        done = CliRunner().invoke(app, ["predict", str(out), str(data), "--out", str(said)])
-        assert done.exit_code == 0, done.output
+        result = CliRunner().invoke(app, ["fit", str(data), *options, *fit_options])
+        assert result.exit_code == 0, result.output
+        result = CliRunner().invoke(app, ["predict", str(out), str(data), "--out", str(predicted)])
+        assert result.exit_code == 0, result.output
         found = {k: v for k, v in load_file(out).items() if "seconds" not in k}
-        return found | {"predictions": np.array(said.read_text())}
+        return found | {"predictions": np.array(predicted.read_text())}
 
 
 def frame_of_groups():
@@ -281,7 +280,7 @@ def parquet(folder):
 
 def parquet_in_memory():
     with tempfile.TemporaryDirectory() as folder:
-        return left(fit(parquet(folder), **VARYING))
+        return results(fit(parquet(folder), **VARYING))
 
 
 def parquet_on_disk():
@@ -293,7 +292,7 @@ def parquet_on_disk():
         for n_kept in (60, 10**9):
             with tempfile.TemporaryDirectory() as folder, disk.on_disk(5, n_kept):
                 source = parquet(folder)
-                for key, value in left(fit(source, **options)).items():
+                for key, value in results(fit(source, **options)).items():
                     found[f"{name} {n_kept} {key}"] = value
     return found
 
@@ -316,23 +315,23 @@ def _on_dask(corpus, settings):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 mc2.distributed.fit(model, corpus, client=client)
-            for key, value in left(model).items():
+            for key, value in results(model).items():
                 found[f"{number} {key}"] = value
     return found
 
 
 def _simulated(rows, settings):
-    """Fits on a simulated GPU: as few groups, sweeps, cluster slots and topic slots as can be."""
+    """Fits on a simulated GPU, with as few groups, sweeps and slots as possible."""
     from tests.golden import simulator
 
-    few = {"n_sweeps": 3, "burn_in": 1, "thin": 1, "device": "cuda"}
-    few |= {"init": "random", "max_clusters": 4, "max_topics": 16}
+    options = {"n_sweeps": 3, "burn_in": 1, "thin": 1, "device": "cuda"}
+    options |= {"init": "random", "max_clusters": 4, "max_topics": 16}
     chosen = {name: FAMILIES[name] for name in ("year", "place", "tags", "spot")}
     corpus = mc2.Corpus(rows, contexts=contexts(8))
     found = {}
     with simulator.one_thread_at_a_time():
-        for number, options in enumerate(settings):
-            for key, value in left(fit(corpus, contexts=chosen, **few, **options)).items():
+        for number, setting in enumerate(settings):
+            for key, value in results(fit(corpus, contexts=chosen, **options, **setting)).items():
                 found[f"{number} {key}"] = value
     return found
 
@@ -351,9 +350,9 @@ def resumed():
     corpus = words()
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "run.checkpoint")
-        first = left(fit(corpus, checkpoint=path, **VARYING))
+        first = results(fit(corpus, checkpoint=path, **VARYING))
         model = mc2.MC2(warm_start=True, **(SCHEDULE | VARYING)).fit(corpus)
-        second = left(model.fit(corpus))
+        second = results(model.fit(corpus))
     return {f"0 {k}": v for k, v in first.items()} | {f"1 {k}": v for k, v in second.items()}
 
 
@@ -362,8 +361,8 @@ def baselines():
     found = {}
     hdp = mc2.baselines.HDP(n_sweeps=20, burn_in=8, random_state=0).fit(corpus)
     found["hdp"] = hdp.transform(corpus)
-    timed = mc2.baselines.NPTOT(n_sweeps=12, burn_in=4, random_state=0).fit(corpus)
-    found["nptot"] = timed.transform(corpus)
+    nptot = mc2.baselines.NPTOT(n_sweeps=12, burn_in=4, random_state=0).fit(corpus)
+    found["nptot"] = nptot.transform(corpus)
     return found
 
 

@@ -48,7 +48,7 @@ def nothing_writable(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(file))
     monkeypatch.setenv("XDG_CACHE_HOME", str(file / "cache"))
     monkeypatch.setattr(caching.tempfile, "gettempdir", lambda: str(file))
-    # Nobody can write to it, root included.
+    # Not writable, not even for root.
     monkeypatch.setattr(caching.InTreeCacheLocator, "ensure_cache_path", refuse)
 
 
@@ -118,7 +118,7 @@ def test_kernels_are_used_from_a_read_only_package(kernel, request):
     assert used.stats.cache_hits
 
 
-def test_a_temporary_folder_is_used_only_if_nobody_else_can_write_to_it(tmp_path, monkeypatch):
+def test_a_temporary_folder_is_used_only_if_no_other_user_can_write_to_it(tmp_path, monkeypatch):
     monkeypatch.setattr(caching.tempfile, "gettempdir", lambda: str(tmp_path))
     folder = caching.TemporaryFolder.folder()
     assert folder.stat().st_mode & 0o777 == 0o700

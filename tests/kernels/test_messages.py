@@ -53,10 +53,10 @@ def test_messages_of_types_without_a_common_cluster_are_computed_in_logs():
     log_rows[2, 0], log_rows[3, ::2] = -900.0, -np.inf
     log_rows[4, 0] = -np.inf
     found = sent(scores, log_rows, parents)
-    wanted = expected(scores, log_rows, parents)
-    np.testing.assert_allclose(found, wanted, atol=1e-6)
-    assert wanted.min() < MIN_MESSAGE
-    assert (wanted[:, 2] < -800.0).any()
+    messages = expected(scores, log_rows, parents)
+    np.testing.assert_allclose(found, messages, atol=1e-6)
+    assert messages.min() < MIN_MESSAGE
+    assert (messages[:, 2] < -800.0).any()
 
 
 def test_messages_do_not_depend_on_how_groups_are_divided():

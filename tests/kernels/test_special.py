@@ -63,7 +63,7 @@ def test_table_counts_follow_their_exact_distribution(n, a):
     drawn = np.bincount(draw_tables(n, a, 4000), minlength=n + 1)
     expected = 4000 * exact_table_probabilities(n, a)
     assert drawn[0] == 0
-    # Rare counts together: the approximation of chi-square wants five in each class.
+    # Rare counts together: the approximation by chi-square requires five in each class.
     rare = expected < 5
     observed = np.append(drawn[~rare], drawn[rare].sum())
     pooled = np.append(expected[~rare], expected[rare].sum())

@@ -275,11 +275,11 @@ def test_chunks_visited_apart_give_the_same_draws_and_sums_to_the_last_bit(lam):
     topics, counts, statistics = drawn(case, start=start, lam=lam)
     total = np.zeros_like(counts)
     for c in range(N_CHUNKS):
-        some, own_counts, own_statistics = drawn(case, c, c + 1, start, lam)
+        some, counts_of_c, statistics_of_c = drawn(case, c, c + 1, start, lam)
         inside = slice(*GROUP_START[CHUNK_START[c : c + 2]])
         np.testing.assert_array_equal(some[inside], topics[inside])
-        np.testing.assert_array_equal(own_statistics[0], statistics[c])
-        total += own_counts
+        np.testing.assert_array_equal(statistics_of_c[0], statistics[c])
+        total += counts_of_c
     np.testing.assert_array_equal(total, counts)
     nothing = drawn(case, 2, 2, start, lam)
     assert not nothing[1].any()

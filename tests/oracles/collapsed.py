@@ -66,7 +66,7 @@ def cluster_conditional(
     others = np.arange(len(state.cluster_of_group)) != j
     old = sorted(set(state.cluster_of_group[others].tolist()))
     choices = [*old, lowest_free(old)]
-    own_tokens = data.group_of_token == j
+    tokens_of_group = data.group_of_token == j
     log_weights = np.zeros(len(choices))
     for c, k in enumerate(choices):
         in_cluster = others & (state.cluster_of_group == k)
@@ -80,11 +80,11 @@ def cluster_conditional(
         tokens = in_cluster[data.group_of_token]
         n_tokens = tokens.sum()
         log_weights[c] += gammaln(state.v + n_tokens)
-        log_weights[c] -= gammaln(state.v + n_tokens + own_tokens.sum())
+        log_weights[c] -= gammaln(state.v + n_tokens + tokens_of_group.sum())
         for m, weight in state.topic_weights.items():
             in_topic = state.topic_of_token == m
             prior = state.v * weight + (in_topic & tokens).sum()
-            log_weights[c] += gammaln(prior + (in_topic & own_tokens).sum()) - gammaln(prior)
+            log_weights[c] += gammaln(prior + (in_topic & tokens_of_group).sum()) - gammaln(prior)
     return choices, log_weights
 
 

@@ -22,7 +22,7 @@ TRUTH = np.repeat(np.arange(N_CLUSTERS), SIZES)
 
 
 def fitted(contexts, families=None):
-    """A posterior that knows the clusters, and whatever contexts they have."""
+    """A posterior with the true clusters and the given contexts."""
     rng = np.random.default_rng(0)
     counts = np.array([rng.multinomial(80, WORDS[k]) for k in TRUTH])
     per_cluster = np.array([counts[k == TRUTH].sum(axis=0) for k in range(N_CLUSTERS)])
@@ -133,11 +133,11 @@ def test_unknown_names_and_tops_are_refused():
 
 
 @dataclass(frozen=True)
-class MyOwn(Gaussian):
+class UserFamily(Gaussian):
     name: ClassVar[str] = "my_own"
 
 
 def test_a_family_of_the_users_own_is_refused_in_one_sentence():
-    posterior = fitted({"x": TRUTH.astype(float)}, {"x": MyOwn()})
-    with pytest.raises(InputError, match="MyOwn"):
+    posterior = fitted({"x": TRUTH.astype(float)}, {"x": UserFamily()})
+    with pytest.raises(InputError, match="UserFamily"):
         context_distribution(posterior, new_groups([0]), "x")

@@ -170,7 +170,7 @@ def test_a_stream_counts_where_neither_sweep_nor_step_stand():
     np.testing.assert_array_equal(state["key"], [SEED, 1])
 
 
-def test_a_number_that_is_drawn_twice_is_noticed(record):
+def test_a_number_that_is_drawn_twice_is_detected(record):
     record.numbers(SEED, 0, 1).in_block(Step.TOPICS, 2, 17)
     with pytest.raises(AssertionError, match="used twice"):
         record.numbers(SEED, 0, 1).uniform(Step.TOPICS, 33)

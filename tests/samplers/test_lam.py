@@ -63,7 +63,7 @@ def test_draws_agree_with_the_posterior_given_topics(monkeypatch):
     assert distance(monkeypatch) < 4.0
 
 
-def test_a_missing_prior_is_noticed(monkeypatch):
+def test_a_missing_prior_is_detected(monkeypatch):
     monkeypatch.setattr(lam, "log_prior", lambda sweep, prior, lams: np.zeros(len(lams)))
     assert distance(monkeypatch) > 10.0
 

@@ -118,7 +118,7 @@ def test_a_user_family_has_the_exact_posterior(make, kind, lam):
 
 
 @pytest.mark.parametrize("make", [python_content, python_contexts])
-def test_statistics_that_do_not_follow_the_labels_are_noticed(make, monkeypatch):
+def test_statistics_that_do_not_follow_the_labels_are_detected(make, monkeypatch):
     monkeypatch.setattr(python_families.SlotStatistics, "move", lambda *arguments: None)
     assert not is_right(make("three functions", inf))
 

@@ -1,4 +1,4 @@
-"""Chains begin with consistent counts, within their bounds, and where the data say."""
+"""Chains begin with consistent counts, within their bounds, near the structure of the data."""
 
 import numpy as np
 import pytest

@@ -112,22 +112,22 @@ def distance(one, other):
 
 def test_moves_have_the_exact_distribution_with_parameters_of_bags_integrated_out():
     sweep = tiny()
-    wanted = exact(sweep)
-    assert distance(wanted, visited(sweep, 6000)) < 0.05
+    probabilities = exact(sweep)
+    assert distance(probabilities, visited(sweep, 6000)) < 0.05
     assert sweep.state.cluster_of_group[3] == START[3]
     recounted = recount(sweep.state, sweep.observations)
     assert "category_counts" not in differences(sweep.state.counts, recounted)
     assert "category_totals" not in differences(sweep.state.counts, recounted)
 
 
-def test_moves_without_the_ratio_of_the_bags_are_noticed(monkeypatch):
+def test_moves_without_the_ratio_of_the_bags_are_detected(monkeypatch):
     def accept_all(proposed, dense, bags, counts, log_uniforms, clusters):
         clusters[:] = proposed
 
     sweep = tiny()
-    wanted = exact(sweep)
+    probabilities = exact(sweep)
     monkeypatch.setattr(unique_categories, "accept_clusters", accept_all)
-    assert distance(wanted, visited(sweep, 2000)) > 0.15
+    assert distance(probabilities, visited(sweep, 2000)) > 0.15
 
 
 def corpus_with_unique_places():

@@ -39,7 +39,7 @@ class Visits(ConjugateFamily):
         return -gammaln(np.asarray(x, float) + 1)
 
 
-KERNEL, OWN = Poisson(1.5, 0.4), Visits()
+KERNEL, USER = Poisson(1.5, 0.4), Visits()
 
 
 def labels_of(case, n_sweeps, seed=2, state=None, bounds=Bounds()):  # noqa: B008
@@ -62,9 +62,9 @@ def case_with(content, contexts, base="poisson", **concentrations):
 @pytest.mark.parametrize(
     "pair",
     [
-        ((KERNEL, {"year": "auto"}), (OWN, {"year": "auto"})),
-        ((KERNEL, {"year": "auto", "visits": KERNEL}), (KERNEL, {"year": "auto", "visits": OWN})),
-        ((KERNEL, {"visits": KERNEL}), (OWN, {"visits": OWN})),
+        ((KERNEL, {"year": "auto"}), (USER, {"year": "auto"})),
+        ((KERNEL, {"year": "auto", "visits": KERNEL}), (KERNEL, {"year": "auto", "visits": USER})),
+        ((KERNEL, {"visits": KERNEL}), (USER, {"visits": USER})),
     ],
     ids=["content", "context", "both"],
 )
@@ -77,7 +77,7 @@ def test_a_user_family_draws_what_the_kernel_draws(pair):
 def test_words_may_have_a_user_family_for_a_context():
     content = CASES["words"].priors.content
     (compiled, _), (generic, _) = (
-        labels_of(case_with(content, {"visits": family}, "words"), 15) for family in (KERNEL, OWN)
+        labels_of(case_with(content, {"visits": family}, "words"), 15) for family in (KERNEL, USER)
     )
     np.testing.assert_array_equal(compiled, generic)
 
@@ -85,7 +85,7 @@ def test_words_may_have_a_user_family_for_a_context():
 def test_a_user_family_grows_and_keeps_bounds_as_the_kernel_does():
     lively = {"alpha": 30.0, "v": 20.0, "eta": 30.0}
     found = []
-    for family in (KERNEL, OWN):
+    for family in (KERNEL, USER):
         case = case_with(family, {"visits": family}, **lively)
         begin = with_slots(case.start(2, n_clusters=1, n_topics=1), 1, 8)
         found.append(labels_of(case, 10, state=begin)[0])

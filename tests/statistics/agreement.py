@@ -88,7 +88,7 @@ def cells(row):
 
 
 def counted(states):
-    """The distribution of what `see_counts` sees, from one of all labels."""
+    """The distribution of the counts of `see_counts`, from that of all labels."""
     table = defaultdict(float)
     for (clusters, columns), chance in states.items():
         topics = []

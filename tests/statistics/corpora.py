@@ -1,4 +1,4 @@
-"""Tiny corpora of every kind the exactness tests run on."""
+"""Tiny corpora of every kind, for the exactness tests."""
 
 import numpy as np
 from scipy import sparse
@@ -70,7 +70,7 @@ def gaussian_content(**options):
 
 
 def points_as_content(**options):
-    """Points of the plane as content, counts and truth values as contexts."""
+    """Points of the plane as content, counts and booleans as contexts."""
     rng = np.random.default_rng(5)
     values = [rng.normal(size=(2, 2)), rng.normal(size=(2, 2)) + 1, rng.normal(size=(1, 2))]
     return tiny(
@@ -124,7 +124,7 @@ def no_content(**options):
 
 
 def python_content_drawn(**options):
-    """Families without kernels: of the content the parameters are drawn, of the context not."""
+    """Families without kernels: parameters of the content are drawn, those of the context not."""
     values = [np.array([[-1.0], [0.9]]), np.array([[1.1], [-0.8]]), np.array([[1.0]])]
     return tiny(
         values,
@@ -136,7 +136,7 @@ def python_content_drawn(**options):
 
 
 def python_content_integrated(**options):
-    """The other way round."""
+    """Families without kernels: parameters of the context are drawn, those of the content not."""
     values = [np.array([[1.0], [6.0]]), np.array([[0.0], [5.0]]), np.array([[2.0]])]
     return tiny(
         values,

@@ -53,7 +53,7 @@ class Data:
     foreground: np.ndarray | None = None  # of numbers, if they have a background
 
 
-def seat(weights, rng):
+def draw_index(weights, rng):
     """Return a table in proportion to its weight."""
     threshold = rng.random() * sum(weights)
     for index, weight in enumerate(weights):
@@ -74,7 +74,7 @@ class Restaurant:
         """Seat one customer and return the dish."""
         if self.concentration == np.inf:
             return self.order(rng)
-        t = seat([*self.customers, self.concentration], rng)
+        t = draw_index([*self.customers, self.concentration], rng)
         if t == len(self.customers):
             self.customers.append(0)
             self.dishes.append(self.order(rng))
@@ -133,7 +133,7 @@ def draw_labels_with_effects(lengths, priors, effect_values, rng):
             chances.append(weights[effect + 1] * share)
 
         def order(rng, choices=choices, chances=chances):
-            return choices[seat(chances, rng)].serve(rng)
+            return choices[draw_index(chances, rng)].serve(rng)
 
         group = Restaurant(plain.lam, order)
         topics += [group.serve(rng) for _ in range(n)]
@@ -176,7 +176,7 @@ def draw_urn(labels, family, rng, shapes=None):
     urns = defaultdict(shapes.copy)
     drawn = []
     for label in labels:
-        word = seat(urns[label], rng)
+        word = draw_index(urns[label], rng)
         urns[label][word] += 1
         drawn.append(word)
     return np.array(drawn, np.int32)

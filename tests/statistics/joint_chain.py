@@ -12,7 +12,7 @@ import numpy as np
 from mcsquared.model.parameters import Gamma
 from mcsquared.samplers.sweep import COLLAPSED
 from mcsquared.state import count
-from tests.statistics.forward import WORDS, Labels, draw, seat
+from tests.statistics.forward import WORDS, Labels, draw, draw_index
 
 N_BATCHES = 50
 
@@ -142,14 +142,14 @@ def draw_tokens(state, lengths, rng):
     for k in np.repeat(state.cluster_of_group, lengths):
         slots = list(weights)
         urn = [state.v * weights[m] + in_cluster[k, m] for m in slots]
-        chosen = seat([*urn, state.v * np.exp(log_unused)], rng)
+        chosen = draw_index([*urn, state.v * np.exp(log_unused)], rng)
         if chosen == len(slots):
             slots.append(min(set(range(len(state.topic_weights))) - set(slots)))
             log_left = np.log1p(-rng.random()) / state.eta  # of a stick, b ~ Beta(1, η)
             weights[slots[-1]] = -np.expm1(log_left) * np.exp(log_unused)
             log_unused += log_left
         m = int(slots[chosen])
-        w = seat((in_topic[:, m] + WORDS.concentration).tolist(), rng)
+        w = draw_index((in_topic[:, m] + WORDS.concentration).tolist(), rng)
         in_cluster[k, m] += 1
         in_topic[w, m] += 1
         topics.append(m)

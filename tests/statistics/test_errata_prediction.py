@@ -190,7 +190,7 @@ def test_line_13_four_topics_explain_four_clusters_as_well_as_thirteen_letters()
 
 
 def freedom(topic_given_cluster, word_given_topic, n_directions=10):
-    """How far the topics can turn, to first order, without any data noticing.
+    """How far the topics can turn, to first order, without a change of the likelihood.
 
     Other topics with the same τψ, of full rank, are (I − B)ψ with mixtures τ(I + B). Where ψ or
     τ is zero it may not become negative; B off its diagonal is pushed in random directions as

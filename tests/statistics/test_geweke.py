@@ -92,7 +92,7 @@ def test_a_long_chain_with_a_background_has_the_joint_prior(lam, calibration):
     assert np.abs(z).max() < 4, largest(z, design)
 
 
-def test_the_joint_test_notices_outliers_that_are_drawn_without_their_chance(monkeypatch):
+def test_the_joint_test_detects_outliers_that_are_drawn_without_their_chance(monkeypatch):
     """A negative control: ρ is always near 1."""
     monkeypatch.setattr(contexts, "draw_background", almost_no_background)
     design = BackgroundDesign([3, 2, 0, 4], LAMS["λ resampled"])
@@ -118,7 +118,7 @@ def test_a_short_chain_with_effects_has_the_joint_prior(tags):
     assert np.abs(z).max() < 4.5, largest(z, design)
 
 
-def test_the_joint_test_notices_that_missing_sources_are_ignored(monkeypatch):
+def test_the_joint_test_detects_that_missing_sources_are_ignored(monkeypatch):
     """A negative control of ω: without the tables that missing sources would have had."""
     monkeypatch.setattr(effects, "draw_missing_tables", lambda *arguments: 0)
     design = EffectsDesign([3, 2, 0, 4], lam=LAMS["λ resampled"])
@@ -163,7 +163,7 @@ def test_a_long_chain_with_a_learned_context_has_the_joint_prior(prior, lam, cal
     assert np.abs(z).max() < 4, largest(z, design)
 
 
-def test_the_joint_test_notices_customers_in_place_of_tables(monkeypatch):
+def test_the_joint_test_detects_customers_in_place_of_tables(monkeypatch):
     """A negative control of the learned base measure."""
 
     def customers(first, last, counts, shapes, key, tables):
@@ -175,7 +175,7 @@ def test_the_joint_test_notices_customers_in_place_of_tables(monkeypatch):
     assert abs(z[names(design).index("largest b")]) > 6
 
 
-def test_the_joint_test_notices_a_concentration_drawn_without_the_sizes_of_clusters(monkeypatch):
+def test_the_joint_test_detects_a_concentration_drawn_without_the_sizes_of_clusters(monkeypatch):
     """A negative control of the learned concentration."""
     right = context_priors.resample_given_base
 
@@ -208,7 +208,7 @@ def test_a_long_chain_of_the_blocked_sampler_has_the_joint_prior(name, lam, cali
 
 
 @pytest.mark.parametrize("sampler", [COLLAPSED, BLOCKED], ids=["collapsed", "blocked"])
-def test_the_joint_test_notices_the_printed_update_of_v(sampler, monkeypatch):
+def test_the_joint_test_detects_the_printed_update_of_v(sampler, monkeypatch):
     """A negative control: the appendix has the tables where the customers belong."""
 
     def printed(current, prior, customers, tables, rng):

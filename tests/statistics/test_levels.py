@@ -187,7 +187,7 @@ CONTROLS = [
 
 
 @pytest.mark.parametrize(("module", "name", "wrong"), CONTROLS)
-def test_a_wrong_sampler_of_levels_is_noticed(module, name, wrong, monkeypatch):
+def test_a_wrong_sampler_of_levels_is_detected(module, name, wrong, monkeypatch):
     monkeypatch.setattr(module, name, wrong(getattr(module, name)))
     found = compare_tree(contexts_alone(), n_sweeps=1000, seed=2, sampler=BLOCKED)
     assert not is_exact(found, allowance=0.03, n_errors=4.5), found
@@ -267,7 +267,7 @@ def test_ranks_of_the_truth_are_uniform_with_a_level(calibration):
     assert min(ks) > 1e-3
 
 
-def test_the_joint_test_notices_children_in_place_of_tables(monkeypatch):
+def test_the_joint_test_detects_children_in_place_of_tables(monkeypatch):
     """A negative control: every child draws from the root."""
     monkeypatch.setattr(levels, "draw_crt", lambda customers, *given: customers.astype(np.int64))
     design = LeveledDesign(LAMS["λ resampled"])

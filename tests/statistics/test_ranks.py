@@ -58,7 +58,7 @@ def value_of(state, name):
 
 
 def posterior_draws(design, data, n_draws, burn_in, thin, seed, sampler):
-    """Draws of all quantities along a chain that knows nothing of the truth."""
+    """Draws of all quantities along a chain whose start does not depend on the truth."""
     observations = design.observations(data)
     state = sampler.start(observations, design.priors, seed, 0, "random", 3, 3)
     rows = []

@@ -138,7 +138,7 @@ def test_a_long_chain_with_moves_has_the_joint_prior(lam, calibration):
     assert np.abs(z).max() < 4, largest(z, design)
 
 
-def test_a_wrong_ratio_is_noticed(monkeypatch):
+def test_a_wrong_ratio_is_detected(monkeypatch):
     """A negative control: the choice of what to split and merge is left out."""
     monkeypatch.setattr(TopicMoves, "log_choice_of_split", lambda *given: 0.0)
     _, numbers = compare_given_clusters(make("repeated words", "λ = 0.5"), 2000, seed=3)

@@ -72,9 +72,9 @@ class VaryingPosterior(Posterior):
         for column in table:
             together = defaultdict(float)
             for (tables, u), count in ways.items():
-                for (more, u_here), count_here in self.ways(clusters, column).items():
+                for (more, u_of_topic), count_of_topic in self.ways(clusters, column).items():
                     sums = tuple(map(sum, zip(tables, more, strict=True)))
-                    together[sums, u + u_here] += count * count_here
+                    together[sums, u + u_of_topic] += count * count_of_topic
             ways = together
         return sum(
             count
@@ -102,13 +102,13 @@ class VaryingPosterior(Posterior):
 
     def _lam_factor(self, lengths, tables):
         value, chance = self.lam
-        log_seats = sum(gammaln(value) - gammaln(value + n) for n in lengths)
-        return chance @ np.exp(tables * np.log(value) + log_seats)
+        log_ratio = sum(gammaln(value) - gammaln(value + n) for n in lengths)
+        return chance @ np.exp(tables * np.log(value) + log_ratio)
 
     def _v_factor(self, customers, u):
         value, chance = self.v
-        log_seats = sum(gammaln(value) - gammaln(value + n) for n in customers)
-        return chance @ np.exp(u * np.log(value) + log_seats)
+        log_ratio = sum(gammaln(value) - gammaln(value + n) for n in customers)
+        return chance @ np.exp(u * np.log(value) + log_ratio)
 
     def _eta_factor(self, n_topics, u):
         value, chance = self.eta

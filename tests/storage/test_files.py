@@ -304,7 +304,7 @@ def test_another_kind_version_or_writer_is_named(written, tmp_path):
         read_file(foreign, "posterior")
 
 
-def test_a_changed_byte_anywhere_is_noticed(written):
+def test_a_changed_byte_anywhere_is_detected(written):
     """Every byte of a file decides: no single flip goes through unseen."""
     data = written.read_bytes()
     for position in range(len(data)):
@@ -321,7 +321,7 @@ def test_a_changed_byte_anywhere_is_noticed(written):
             np.testing.assert_array_equal(tensors[name], tensor)
 
 
-def test_a_file_cut_anywhere_is_noticed(written):
+def test_a_file_cut_anywhere_is_detected(written):
     data = written.read_bytes()
     for length in range(len(data)):
         written.write_bytes(data[:length])

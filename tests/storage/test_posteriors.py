@@ -134,7 +134,7 @@ def test_a_posterior_without_parameters_is_not_written():
         pack_posterior(posterior)
 
 
-# What a file with a right checksum may still say -------------------------------------------------
+# Invalid contents of a file with a valid checksum -------------------------------------------------
 
 
 def refused(tensors, meta):
