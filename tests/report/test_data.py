@@ -79,7 +79,7 @@ def test_topic_shares_in_each_bin_of_a_number_sum_to_one():
 def test_the_first_choice_of_most_groups_is_their_cluster():
     posterior, _, _ = make_posterior(n_groups=60, noise=0.2)
     likely = likely_clusters(posterior)
-    assert (likely.share.sum(axis=1) > 0.9).all()
+    assert (likely.probability.sum(axis=1) > 0.9).all()
     first = likely.choice[:, 0]
     assert (first == posterior.labels).mean() > 0.9
     second = likely.second_choice(posterior.labels)
