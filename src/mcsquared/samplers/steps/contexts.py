@@ -22,32 +22,31 @@ CATEGORY_COST = 20.0  # nanoseconds to draw the share of one category in one clu
 MIN_BAG_SHAPE = 1e-30  # logarithms of variates of a smaller shape exceed the largest float
 
 
-def draw_contexts(sweep: Sweep) -> ContextDraw:
+def draw_contexts(sweep: Sweep, with_bags: bool = True) -> ContextDraw:
     """Draw φ_k of every context and cluster slot from its posterior; empty slots from the prior.
 
-    φ of bags stays empty if groups may move with it integrated out, see `draw_missing_bags`.
+    Without bags, their φ stays empty until `draw_missing_bags`.
     """
     natural, python = draw_dense(sweep)
-    if sweep.observations.bag_families and can_integrate_bags(sweep):
-        log_categories = np.zeros((0, natural.shape[1]), np.float32)
-    else:
-        log_categories = draw_log_categories(sweep)
+    no_bags = np.zeros((0, natural.shape[1]), np.float32)
+    log_categories = draw_log_categories(sweep) if with_bags else no_bags
     return ContextDraw(natural, log_categories, python, draw_background(sweep))
 
 
 def can_integrate_bags(sweep: Sweep) -> bool:
-    """Return whether λ is finite and nothing is integrated out in the sweep over the groups.
+    """Return whether there are bags, λ is finite, and the sweep over the groups integrates nothing.
 
     Models with levels or effects are excluded, and so are backends that draw φ on a device.
     """
     state, observations = sweep.state, sweep.observations
     integrated = any(is_integrated(context) for context in observations.python_contexts)
-    simple = not (state.levels or integrated or state.effects is not None)
+    has_sources = bool(state.levels) or state.effects is not None
+    simple = bool(observations.bag_families) and not (integrated or has_sources)
     return simple and math.isfinite(state.lam) and sweep.backend.draws_contexts_on_host
 
 
 def draw_missing_bags(sweep: Sweep) -> None:
-    """Draw φ of bags, unless `draw_contexts` did."""
+    """Draw φ of bags, unless they were drawn."""
     contexts = sweep.globals.contexts
     if len(contexts.log_categories) < sweep.observations.n_categories:
         contexts = contexts._replace(log_categories=draw_log_categories(sweep))

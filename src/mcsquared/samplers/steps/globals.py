@@ -10,7 +10,7 @@ import numpy as np
 from mcsquared.arrays import CountArray, Floats
 from mcsquared.kernels.rng import Step
 from mcsquared.samplers.content.python_families import is_integrated
-from mcsquared.samplers.steps.contexts import draw_contexts
+from mcsquared.samplers.steps.contexts import can_integrate_bags, draw_contexts
 from mcsquared.samplers.steps.effects import draw_effects
 from mcsquared.samplers.steps.psi import begin_psi, scale_psi
 from mcsquared.samplers.steps.slots import topic_bound
@@ -33,9 +33,13 @@ def draw_on_host(sweep: Sweep) -> Globals:
 
 
 def draw_without_content(sweep: Sweep) -> Globals:
-    """Draw the globals except for the parameters of topics."""
+    """Draw the globals except for the parameters of topics.
+
+    φ of bags is drawn after `move_groups_with_unique_categories`, which integrates it out.
+    """
     state, key = sweep.state, sweep.key
-    weights, contexts = draw_weights(sweep), draw_contexts(sweep)
+    weights, with_bags = draw_weights(sweep), not can_integrate_bags(sweep)
+    contexts = draw_contexts(sweep, with_bags)
     topics = weights.topic_weights
     effects = draw_effects(state.effects, sweep.priors, topics, key, sweep.threads)
     return Globals(key, state.lam, weights, contexts, None, effects=effects)

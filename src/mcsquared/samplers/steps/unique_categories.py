@@ -8,10 +8,8 @@ groups from what remains without bags,
     q(k')  ∝  π_k' p(n_j | λτ_k') Π F(x_j | φ_k')      over the contexts that are not bags
 
 and accepted by the ratio of the densities of its bags in k' and in its cluster k, given the bags of
-all other groups there. Groups are accepted or rejected in turn. φ of bags is then redrawn.
+all other groups there. Groups are accepted or rejected in turn. φ of bags is drawn afterwards.
 """
-
-from dataclasses import replace
 
 import numpy as np
 
@@ -25,35 +23,22 @@ from mcsquared.samplers.content.unique_categories import (
     apply_moves,
     propose_moves,
 )
-from mcsquared.samplers.steps.contexts import (
-    can_integrate_bags,
-    draw_log_categories,
-    draw_missing_bags,
-)
+from mcsquared.samplers.steps.contexts import can_integrate_bags
 from mcsquared.samplers.types import Sweep
 
 
 def move_groups_with_unique_categories(sweep: Sweep) -> None:
     """Propose another cluster for every group with a category that occurs nowhere else."""
-    if sweep.observations.bag_families and can_integrate_bags(sweep):
-        if move_groups(sweep):
-            contexts = sweep.globals.contexts._replace(log_categories=draw_log_categories(sweep))
-            sweep.globals = replace(sweep.globals, contexts=contexts)
-        draw_missing_bags(sweep)
-
-
-def move_groups(sweep: Sweep) -> bool:
-    """Propose a cluster for every such group, if there are any; return whether one has moved."""
+    if not can_integrate_bags(sweep):
+        return
     is_unique = sweep.state.counts.category_counts.sum(axis=0, dtype=np.int64) == 1
     if not is_unique.any():
-        return False
+        return
     argument = UniqueCategories(sweep.globals, is_unique, sweep.state.category_shapes)
     parts: list[Proposals] = sweep.backend.map_groups(propose_moves, argument)
     moves = accept(sweep, parts)
-    if len(moves.groups) == 0:
-        return False
-    sweep.backend.map_groups(apply_moves, moves)
-    return True
+    if len(moves.groups):
+        sweep.backend.map_groups(apply_moves, moves)
 
 
 def accept(sweep: Sweep, parts: list[Proposals]) -> Moves:
