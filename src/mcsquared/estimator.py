@@ -211,6 +211,7 @@ class MC2(ClusterMixin, TopicTransformer):
     def _fit(self, X: Any, contexts: Any, backend: BackendFactory | None = None) -> Self:
         """Fit the model with a backend, which by default depends on the corpus and the device."""
         schedule = checked_schedule(self)
+        check_choice("fold_in", self.fold_in, prediction.FOLD_IN)
         seed = seed_from(self.random_state, self.checkpoint)
         if not isinstance(X, ParquetFolder):
             corpus = as_corpus(X, contexts, content=self._matrix_kind())

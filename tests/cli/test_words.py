@@ -3,7 +3,7 @@
 import numpy as np
 
 from mcsquared import MC2
-from tests.cli.commands import invoke
+from tests.cli.commands import invoke, rejected
 
 
 def succeeds(*arguments):
@@ -35,3 +35,6 @@ def test_options_for_words_are_those_of_python(tmp_path):
     np.testing.assert_array_equal(posterior.tokens_per_group, 4)
     found = succeeds("predict", out, path, "--out", str(tmp_path / "q.csv"))
     assert "6 groups" in found.stdout
+    for more, number in [([], "neither"), (["--value", "word", "--text", "text"], "both")]:
+        sentence = rejected(invoke("fit", path, "--long", "id", *more, *common))
+        assert f"--long requires either --value or --text, got {number}" in sentence

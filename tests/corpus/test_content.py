@@ -91,8 +91,8 @@ def test_an_array_of_three_dimensions_is_one_matrix_of_vectors_per_group():
 
 
 BAD = [
-    (np.array([[1, -1]]), "negative count"),
-    (sparse.csr_matrix([[0.0, -2.0]]), "negative count"),
+    (np.array([[1, -1]]), "negative count.*TF-IDF"),
+    (sparse.csr_matrix([[0.0, -2.0]]), "negative count.*TF-IDF"),
     (sparse.csr_matrix([[0.5, 1.0]]), "fractional count.*TF-IDF"),
     (sparse.csr_matrix([[np.nan, 1.0]]), "NaN"),
     (sparse.csr_matrix([[np.inf, 1.0]]), "infinite"),

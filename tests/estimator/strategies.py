@@ -154,6 +154,7 @@ SILLY = {
     "max_clusters": [0, -1, 1.5, "2", 10**12],
     "max_topics": [0, -1, 1.5, "2", 10**12],
     "init": ["best", None, 3],
+    "fold_in": ["sample", None, 3],
     "sampler": ["blocked", "gibbs", None, 3],
     "device": ["cuda", None, 0],
     "keep_parameters": [0, -1, 1.5, None, 10**9],

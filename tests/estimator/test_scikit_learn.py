@@ -10,7 +10,7 @@ import sklearn
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, KFold, train_test_split
 from sklearn.pipeline import Pipeline
 from sklearn.utils.estimator_checks import check_clustering, parametrize_with_checks
 
@@ -179,3 +179,20 @@ def test_a_grid_search_chooses_by_score(counts, contexts):
     assert np.isfinite(scores).all()
     assert search.best_score_ == scores.max()
     assert search.predict(counts).shape == (15,)
+
+
+@pytest.mark.filterwarnings("ignore:max_topics")
+def test_scikit_learn_selects_groups_of_a_corpus_with_their_contexts(counts, contexts):
+    corpus = mc2.Corpus(counts, contexts)
+    train, test = train_test_split(corpus, test_size=5, random_state=0)
+    assert (train.n_groups, test.n_groups, list(test.contexts)) == (10, 5, ["year", "place"])
+    search = GridSearchCV(
+        model(n_sweeps=4),
+        {"max_topics": [1, 3]},
+        cv=KFold(2),
+        scoring=lambda fitted, held_out: -fitted.perplexity(held_out),
+        error_score="raise",
+    ).fit(corpus)
+    fitted = model(n_sweeps=4, **search.best_params_).fit(corpus[8:])
+    assert search.cv_results_["split0_test_score"][search.best_index_] == -fitted.perplexity(corpus[:8])
+    assert list(search.best_estimator_.posterior_.contexts) == ["year", "place"]

@@ -315,6 +315,8 @@ def test_sampling_is_an_option_with_about_the_same_answers(fitted):
         model.predict(corpus)
     with pytest.raises(InputError, match="fold_in must be"):
         model.perplexity(corpus)
+    with pytest.raises(InputError, match="fold_in must be"):
+        model.fit(corpus)
     model.set_params(fold_in="auto")
 
 

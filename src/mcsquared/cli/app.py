@@ -137,7 +137,7 @@ def fit(
     effect: list[str] | None = Option(
         None,
         metavar="COLUMN",
-        help="Context that acts on topics: one of the columns of --context; may be repeated.",
+        help="Context that acts on topics; may be repeated. --context is only needed for its family.",
     ),
     level: list[str] | None = Option(
         None,

@@ -11,7 +11,13 @@ import typer
 
 from mcsquared.cli.guard import INTERRUPTED, check_output, print_message
 from mcsquared.cli.levels import families_of_contexts
-from mcsquared.cli.reading import FileOptions, parse_contexts, read_for_fit, store_source
+from mcsquared.cli.reading import (
+    ContextOption,
+    FileOptions,
+    parse_contexts,
+    read_for_fit,
+    store_source,
+)
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError, ModelFileError
 from mcsquared.estimator import MC2
@@ -61,6 +67,8 @@ def run(
     checkpoint = checkpoint_path(out)
     _check_outputs(file.path, out, checkpoint, resume)
     options = parse_contexts(contexts)
+    named = {option.name for option in options}
+    options += [ContextOption(name) for name in model.effects if name not in named]
     corpus = read_for_fit(file, options)
     if isinstance(corpus, Corpus):
         typer.echo(corpus.describe(), err=True)

@@ -160,6 +160,9 @@ def read_for_fit(file: FileOptions, contexts: list[ContextOption]) -> Corpus | P
     level_contexts = read_level_contexts(file.level_contexts, file.levels)
     if file.levels and file.group is not None:
         raise InputError("--level requires a file with one row per group, got --long")
+    if file.group is not None and bool(file.value) == (file.text is not None):
+        found = "both" if file.value else "neither"
+        raise InputError(f"--long requires either --value or --text, got {found}")
     if file.value and file.group is None:
         raise InputError("--value requires --long GROUP, the column of the groups")
     if file.is_folder:

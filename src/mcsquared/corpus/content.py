@@ -13,6 +13,7 @@ from mcsquared.checks import MAX_MAGNITUDE
 from mcsquared.errors import InputError, input_errors
 
 MAX_COUNT = 2**31 - 1
+NOT_COUNTS = "TF-IDF, normalised or standardised values are not counts"
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +148,11 @@ class ContentSizes:
         return self.content.n_words
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of groups and of features, so that scikit-learn can select groups."""
+        return self.n_groups, self.n_words or self.content.width
+
+    @property
     def vocabulary(self) -> Objects | None:
         """The words, object (n_words,); None for vector content."""
         return self.content.vocabulary
@@ -207,7 +213,8 @@ def canonical_counts(matrix: Any, argument: str) -> sparse.csr_matrix:
         _check_integers(data, argument, sparse.issparse(matrix))
     if len(data) and data.min() < 0:
         raise InputError(
-            f"{argument} must contain integer counts >= 0, got a negative count ({data.min():g})"
+            f"{argument} must contain integer counts >= 0, got a negative count ({data.min():g}); "
+            f"{NOT_COUNTS}"
         )
     check_max_count(data.max(initial=0), argument)
     counts.eliminate_zeros()
@@ -319,5 +326,5 @@ def _check_integers(data: Floats, argument: str, is_sparse: bool) -> None:
         matrix = " in a sparse matrix" if is_sparse else ""
         raise InputError(
             f"{argument} must contain integer counts{matrix}, got a fractional count "
-            f"({data[fractional][0]:g}); TF-IDF or normalised values are not counts"
+            f"({data[fractional][0]:g}); {NOT_COUNTS}"
         )

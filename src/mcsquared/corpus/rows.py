@@ -14,6 +14,8 @@ from mcsquared.errors import InputError, input_errors
 
 def row_index(rows: Any, n_groups: int) -> Int64s:
     """Convert a slice, a mask or an array of indices to indices >= 0, int64."""
+    if isinstance(rows, tuple) and rows[1:] == (Ellipsis,):
+        rows = rows[0]  # scikit-learn selects rows of objects with a shape by X[rows, ...]
     if isinstance(rows, slice):
         with input_errors(f"the slice {rows} is not valid", TypeError, ValueError):
             index = np.arange(n_groups)[rows]
