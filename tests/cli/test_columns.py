@@ -60,3 +60,14 @@ def test_an_empty_column_is_not_used_as_a_context(tmp_path, family):
     assert result.exit_code == 0, result.output
     assert "the context 'spare' is not used, because it is empty" in result.stderr
     assert list(MC2.load(tmp_path / "p.mc2").posterior_.contexts) == ["year"]
+
+
+def test_an_effect_is_a_context_whose_family_may_be_given(papers_file, tmp_path):
+    out = tmp_path / "e.mc2"
+    fit = ["fit", papers_file, "--text", "abstract", "--out", out, "--sweeps", 4]
+    found = invoke(*fit, "--effect", "subject", "--effect", "authors", "--context", "authors:bag")
+    assert found.exit_code == 0, found.output
+    posterior = MC2.load(out).posterior_
+    kinds = {name: column.kind for name, column in posterior.contexts.items()}
+    assert kinds == {"authors": "bag", "subject": "category"}
+    assert set(posterior.effects("subject")["value"]) == {"neural", "kernel"}

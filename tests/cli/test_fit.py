@@ -92,17 +92,6 @@ def test_the_family_given_with_a_column_is_used(papers_file, tmp_path):
 # ---------------------------------------------------------------- rejected before the fit
 
 
-def test_an_effect_is_a_context_whose_family_may_be_given(papers_file, tmp_path):
-    out = tmp_path / "e.mc2"
-    fit = ["fit", papers_file, "--text", "abstract", "--out", out, "--sweeps", 4]
-    found = invoke(*fit, "--effect", "subject", "--effect", "authors", "--context", "authors:bag")
-    assert found.exit_code == 0, found.output
-    posterior = MC2.load(out).posterior_
-    kinds = {name: column.kind for name, column in posterior.contexts.items()}
-    assert kinds == {"authors": "bag", "subject": "category"}
-    assert set(posterior.effects("subject")["value"]) == {"neural", "kernel"}
-
-
 @pytest.mark.parametrize(("sweeps", "draws"), [(2, 1), (6, 3), (60, 10), (300, 40)])
 def test_a_run_of_any_length_keeps_draws(papers_file, tmp_path, sweeps, draws):
     out = tmp_path / "papers.mc2"

@@ -194,5 +194,6 @@ def test_scikit_learn_selects_groups_of_a_corpus_with_their_contexts(counts, con
         error_score="raise",
     ).fit(corpus)
     fitted = model(n_sweeps=4, **search.best_params_).fit(corpus[8:])
-    assert search.cv_results_["split0_test_score"][search.best_index_] == -fitted.perplexity(corpus[:8])
+    score = search.cv_results_["split0_test_score"][search.best_index_]
+    assert score == -fitted.perplexity(corpus[:8])
     assert list(search.best_estimator_.posterior_.contexts) == ["year", "place"]

@@ -137,7 +137,7 @@ def fit(
     effect: list[str] | None = Option(
         None,
         metavar="COLUMN",
-        help="Context that acts on topics; may be repeated. --context is only needed for its family.",
+        help="Context that acts on topics; may be repeated (its family: --context COLUMN:FAMILY).",
     ),
     level: list[str] | None = Option(
         None,

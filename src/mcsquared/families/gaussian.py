@@ -39,7 +39,8 @@ class Gaussian(Univariate):
     Parameters
     ----------
     mean : float, optional
-        Prior mean, in the data's own units. None: the mean of the data.
+        Prior mean, in the data's own units (of dates: days since 1970-01-01). None: the mean of the
+        data.
     strength : float
         How many observations the prior mean is worth.
     shape, rate : float
