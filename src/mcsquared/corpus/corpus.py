@@ -66,8 +66,8 @@ class Corpus(LevelsMixin, ContentSizes):
     (2, 6, 3, [3, 3])
     >>> corpus[corpus.contexts["year"].observed].group_names.tolist(), corpus.vocabulary.tolist()
     (['0'], ['ant', 'bee', 'car'])
-    >>> corpus.word_frequency.tolist(), corpus.document_frequency.tolist()
-    ([2, 3, 1], [1, 1, 1])
+    >>> corpus.word_frequency.tolist(), corpus.document_frequency.tolist(), corpus.shape
+    ([2, 3, 1], [1, 1, 1], (2, 3))
     >>> print(corpus.describe())
     2 groups, 6 tokens, 3 words
     year: number, family gaussian, 1 of 2 observed, 1990 to 1990
