@@ -71,3 +71,5 @@ def test_an_effect_is_a_context_whose_family_may_be_given(papers_file, tmp_path)
     kinds = {name: column.kind for name, column in posterior.contexts.items()}
     assert kinds == {"authors": "bag", "subject": "category"}
     assert set(posterior.effects("subject")["value"]) == {"neural", "kernel"}
+    again = rejected(invoke(*fit, "--effect", "subject", "--effect", "subject"))
+    assert "effects must be distinct, got 'subject' twice" in again

@@ -68,7 +68,7 @@ def run(
     _check_outputs(file.path, out, checkpoint, resume)
     options = parse_contexts(contexts)
     named = {option.name for option in options}
-    options += [ContextOption(name) for name in model.effects if name not in named]
+    options += [ContextOption(name) for name in dict.fromkeys(model.effects) if name not in named]
     corpus = read_for_fit(file, options)
     if isinstance(corpus, Corpus):
         typer.echo(corpus.describe(), err=True)
