@@ -27,6 +27,7 @@ from mcsquared.observations import observe
 from mcsquared.samplers.backends.local import LocalBackend
 from mcsquared.samplers.backends.sharded import ShardedBackend, sweep_shard
 from mcsquared.samplers.steps.collapsed import collapsed_step
+from mcsquared.samplers.steps.contexts import draw_missing_bags
 from mcsquared.samplers.steps.globals import draw_globals
 from mcsquared.samplers.steps.groups import draw_cell_topics, sweep_groups
 from mcsquared.samplers.steps.log_joint import begin_log_density_on_host
@@ -345,7 +346,9 @@ def test_a_shard_on_a_gpu_draws_what_it_draws_on_the_cpu(case, memory):
     backend.load_labels(state, key)
     grow_slots(state, case.bounds)
     sweep = Sweep(state, case.observations, case.priors, case.bounds, key, backend)
-    given = backend.draw_globals(sweep)
+    sweep.globals = backend.draw_globals(sweep)
+    draw_missing_bags(sweep)
+    given = sweep.globals
     shard, labels = backend.shard(1), backend.labels[1]
     assert shard.first_group > 0
     corpus = DeviceCorpus(shard, groups_vary=not math.isinf(state.lam), max_bytes=10**9)

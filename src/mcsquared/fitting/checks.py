@@ -49,10 +49,10 @@ def check_sampler(sampler: object, device: object, lam: object) -> str:
 def check_levels(observations: Observations, sampler: str) -> None:
     """Raise `InputError` if levels above groups, or backgrounds, cannot be fitted in this way."""
     if observations.background_columns:
-        check_blocked_on_cpu("contexts with a background", sampler)
+        check_blocked("contexts with a background", sampler)
     if not observations.levels:
         return
-    check_blocked_on_cpu("a corpus with levels above groups", sampler)
+    check_blocked("a corpus with levels above groups", sampler)
     if observations.effect_values is not None:
         raise InputError("effects must be empty for a corpus with levels above groups")
     for family in integrated_families(observations):
@@ -62,11 +62,10 @@ def check_levels(observations: Observations, sampler: str) -> None:
         )
 
 
-def check_blocked_on_cpu(corpus: str, sampler: str, device: str = "cpu") -> None:
-    """Raise `InputError` unless the sampler is blocked and runs on CPUs, as the corpus requires."""
-    for name, found, expected in (("sampler", sampler, "blocked"), ("device", device, "cpu")):
-        if found != expected:
-            raise InputError(f"{name} must be {expected!r} for {corpus}, got {found!r}")
+def check_blocked(corpus: str, sampler: str) -> None:
+    """Raise `InputError` unless the sampler is the blocked one, as the corpus requires."""
+    if sampler != "blocked":
+        raise InputError(f"sampler must be 'blocked' for {corpus}, got {sampler!r}")
 
 
 def checked_schedule(model: Any) -> Schedule | StagedSchedule:

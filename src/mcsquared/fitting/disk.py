@@ -109,14 +109,17 @@ def disk_backend(
     return partial(ShardedBackend, observations, priors, shards_for(observations))
 
 
-def shards_for(observations: DiskObservations) -> int:
-    """Return the number of shards: as few as fit into memory and have 32-bit counts each."""
+def shards_for(observations: DiskObservations, n_in_memory: int = 1) -> int:
+    """Return the number of shards: as few as fit into memory and have 32-bit counts each.
+
+    ``n_in_memory`` shards are in memory at the same time.
+    """
     shared = RESERVE + BYTES_PER_CELL * observations.n_words * topics_for(observations)
     n_statistics = observations.n_content_statistics  # of vectors, summed by chunk
     n_chunks = len(observations.layout.chunk_start) - 1
     shared += 8 * n_chunks * n_statistics * topics_for(observations)
     shared += BYTES_PER_LABEL * observations.n_groups
-    per_chunk = observations.bytes_of_chunk()
+    per_chunk = n_in_memory * observations.bytes_of_chunk()
     in_use, limit = memory_in_use(), observations.source.memory
     chunks_per_shard = (limit - in_use - shared) // per_chunk
     if chunks_per_shard < 1:

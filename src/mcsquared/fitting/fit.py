@@ -169,8 +169,7 @@ class Fit(RunSettings):
         if corpus.source is None:
             checks.check_memory(corpus.n_tokens, checks.physical_memory())
         else:
-            device = "cpu" if self.backend else self.device  # the workers have their own devices
-            checks.check_blocked_on_cpu("a corpus larger than memory", self.sampler, device)
+            checks.check_blocked("a corpus larger than memory", self.sampler)
         observations = observe(corpus, self.priors)
         checks.check_levels(observations, self.sampler)
         return observations
@@ -179,11 +178,11 @@ class Fit(RunSettings):
         """Return a function that creates the backend of a chain, or None for the default."""
         if self.backend is not None:
             return self.backend(observations, self.priors)
-        if isinstance(observations, DiskObservations):
-            return disk.disk_backend(observations, self.priors)
-        if self.device == "cpu":
-            return None
-        return cuda_backend(observations, self.priors)
+        on_disk = isinstance(observations, DiskObservations)
+        if self.device == "cuda":
+            n_shards = disk.shards_for(observations, n_in_memory=2) if on_disk else 1
+            return cuda_backend(observations, self.priors, n_shards)
+        return disk.disk_backend(observations, self.priors) if on_disk else None
 
     def _checkpoint(self, corpus: Corpus) -> Checkpoint | None:
         if self.checkpoint is None:

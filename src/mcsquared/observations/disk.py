@@ -59,6 +59,7 @@ class DiskObservations(Observations):
     def layout(self) -> Layout:
         """The layout, computed without reading the tokens."""
         layout = Layout(self.group_start, self.word, self.n_words, self.summary.chunk_start)
+        layout.__dict__["token_start"] = self.summary.token_start
         layout.__dict__["lengths"] = self.summary.lengths
         layout.__dict__["longest"] = self.summary.longest
         if self.source.word_frequency is not None:

@@ -64,6 +64,11 @@ class Layout:
         return split_evenly(cost, n_chunks_for(len(cost), int(self.group_start[-1])))
 
     @cached_property
+    def token_start(self) -> Int64s:
+        """First token of each chunk, and the number of all tokens, int64 (n_chunks + 1,)."""
+        return self.group_start[self.chunk_start]
+
+    @cached_property
     def order(self) -> Int64s:
         """Groups sorted by chunk, then by length, int64 (n_groups,)."""
         length = np.diff(self.group_start)

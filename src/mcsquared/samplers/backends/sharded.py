@@ -70,11 +70,21 @@ def sweep_shard(
     return labels, replace(sums, cell_counts=cell_counts)
 
 
+def chunks_of_shards(observations: Observations, n_shards: int) -> list[tuple[int, int]]:
+    """Return the bounds of the chunks of each shard: at most as many shards as chunks with groups.
+
+    Chunks of a shard are consecutive; shards without groups are left out.
+    """
+    start = observations.layout.chunk_start
+    n_chunks = len(start) - 1
+    bounds = np.linspace(0, n_chunks, min(n_shards, n_chunks) + 1).round().astype(int).tolist()
+    return [(a, b) for a, b in pairwise(bounds) if start[a] < start[b]]
+
+
 class ShardedBackend(Backend):
     """Groups in shards that are swept one after another in this process.
 
     If the observations are on disk, one shard at a time is in memory, and labels are on disk too.
-    There are at most as many shards as chunks.
     """
 
     labels: Any = None  # of each shard: a list of Labels, or DiskLabels
@@ -88,9 +98,7 @@ class ShardedBackend(Backend):
     ) -> None:
         super().__init__(observations, priors, threads)
         _check_families(observations)
-        n_chunks = len(observations.layout.chunk_start) - 1
-        bounds = np.linspace(0, n_chunks, min(n_shards, n_chunks) + 1).round().astype(int)
-        self.chunks = [(int(first), int(last)) for first, last in pairwise(bounds)]
+        self.chunks = chunks_of_shards(observations, n_shards)
         self.on_disk = isinstance(observations, DiskObservations)
         self._shards: dict[int, Observations] = {}
 
@@ -116,9 +124,9 @@ class ShardedBackend(Backend):
             if key.sweep:  # an earlier stage of the run has left its labels
                 return
             self.labels.clear()
-        extension = None
-        if len(state.cluster_of_group) != self.observations.n_groups:
-            extension = StartExtension(state, self.observations, self.priors, key)
+        whole, extension = self.observations, None
+        if len(state.cluster_of_group) != whole.n_groups:
+            extension = StartExtension(state, whole, self.priors, key)
         has_topics = len(state.topic_of_token) > 0
         for number in range(self.n_shards):
             shard = self.shard(number)
@@ -126,8 +134,10 @@ class ShardedBackend(Backend):
                 self.labels[number] = extension.labels(shard, self.threads)
                 continue
             self.labels[number] = Labels(
-                state.cluster_of_group[shard.first_group :][: shard.n_groups],
-                state.topic_of_token[shard.first_token :][: shard.n_tokens * has_topics],
+                state.cluster_of_group[shard.first_group - whole.first_group :][: shard.n_groups],
+                state.topic_of_token[shard.first_token - whole.first_token :][
+                    : shard.n_tokens * has_topics
+                ],
             )
 
     def save_labels(self, state: State, clusters_only: bool = False) -> None:

@@ -1,5 +1,7 @@
 """Groups on a GPU: the corpus and its labels stay on the device; globals and counts are copied.
 
+Shards of a corpus that does not fit, and labels of one on disk, are copied while kernels run.
+
 Steps over groups, tokens, words, categories and topics of clusters run as kernels; concentrations
 are drawn on the host, by the same steps as with other backends.
 """
@@ -8,9 +10,11 @@ import math
 from collections.abc import Callable
 from functools import partial
 
+import numpy as np
+
 from mcsquared.errors import InputError
 from mcsquared.model.priors import Priors
-from mcsquared.observations import Observations
+from mcsquared.observations import MAX_TOKENS, Observations
 from mcsquared.samplers.backends.base import Backend
 from mcsquared.samplers.content.python_families import integrated_families
 from mcsquared.samplers.threads import ThreadPool
@@ -18,16 +22,22 @@ from mcsquared.samplers.threads import ThreadPool
 __all__ = ["cuda_backend", "missing_gpu"]
 
 
-def cuda_backend(observations: Observations, priors: Priors) -> Callable[[ThreadPool], Backend]:
-    """Copy a corpus to the GPU; return a function that creates the backend of a chain."""
+def cuda_backend(
+    observations: Observations, priors: Priors, n_shards: int = 1
+) -> Callable[[ThreadPool], Backend]:
+    """Copy a corpus to the GPU; return a function that creates the backend of a chain.
+
+    ``n_shards`` is the smallest number of shards that fit into host memory.
+    """
     reason = missing_gpu()
     if reason is not None:
         raise InputError(f"device 'cuda' requires a GPU: {reason}")
     check_families(observations)
+    check_word_counts(observations)
     from mcsquared.samplers.backends.cuda.backend import CudaBackend
     from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus
 
-    corpus = DeviceCorpus(observations, groups_vary=priors.lam != math.inf)
+    corpus = DeviceCorpus(observations, priors.lam != math.inf, n_shards=n_shards)
     return partial(CudaBackend, observations, priors, corpus)
 
 
@@ -38,6 +48,18 @@ def missing_gpu() -> str | None:
     except ImportError as error:
         return f"numba-cuda is not installed ({error}): pip install 'mcsquared[gpu]'"
     return unavailable_reason()
+
+
+def check_word_counts(observations: Observations) -> None:
+    """Raise `InputError` if the counts of a word may exceed those of the GPU, which are 32-bit."""
+    if not observations.n_words or observations.n_tokens <= MAX_TOKENS:
+        return
+    largest = int(np.diff(observations.layout.word_start).max())
+    if largest > MAX_TOKENS:
+        raise InputError(
+            f"device 'cuda' requires <= {MAX_TOKENS} tokens of each word, got {largest}; use "
+            "device='cpu'"
+        )
 
 
 def check_families(observations: Observations) -> None:

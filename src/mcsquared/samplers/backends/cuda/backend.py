@@ -1,6 +1,6 @@
 """The steps of a sweep on the GPU."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcsquared.arrays import Bools, Floats, Int32s
+from mcsquared.errors import InputError
 from mcsquared.kernels.cuda.arrays import (
     N_PARTIAL_SUMS,
     add_floats,
@@ -19,17 +20,18 @@ from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host
 from mcsquared.kernels.cuda.messages import add_messages_of_topics
 from mcsquared.kernels.cuda.varying_groups import resample_groups, tabulate_log_rising_factorials
 from mcsquared.model.priors import Priors
-from mcsquared.observations import Observations
+from mcsquared.observations import MAX_TOKENS, Observations
 from mcsquared.samplers.backends.base import Backend
 from mcsquared.samplers.backends.cuda.buffers import Buffers
 from mcsquared.samplers.backends.cuda.contexts import DeviceContexts
 from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus, Shard
 from mcsquared.samplers.backends.cuda.effects import DeviceEffects
+from mcsquared.samplers.backends.cuda.groups import ResidentGroups, StreamedGroups
 from mcsquared.samplers.backends.cuda.levels import DeviceMessages
 from mcsquared.samplers.backends.cuda.vectors import DeviceVectors
 from mcsquared.samplers.backends.cuda.words import DeviceWords
 from mcsquared.samplers.content.groups import count_children
-from mcsquared.samplers.content.levels import TypeWeights, UnitCount, count_by_unit
+from mcsquared.samplers.content.levels import TypeWeights, UnitCount
 from mcsquared.samplers.steps.contexts import draw_background, draw_dense
 from mcsquared.samplers.steps.weights import (
     NEGLIGIBLE_SHARE,
@@ -42,7 +44,6 @@ from mcsquared.samplers.types import (
     Globals,
     GroupFunction,
     Key,
-    Labels,
     Sums,
     Sweep,
     Weights,
@@ -52,6 +53,10 @@ from mcsquared.state import State
 # Splits and merges run on the host; those of clusters take about 35 ns per token and thread, a
 # hundred times as long as a sweep. With more tokens they are skipped.
 MAX_MOVED_TOKENS = 20_000_000
+TOO_MANY_TOKENS = (
+    f"device 'cuda' requires <= {MAX_TOKENS} tokens of a topic in a cluster, got more; use "
+    "device='cpu'"
+)
 
 
 class CudaBackend(Backend):
@@ -79,23 +84,17 @@ class CudaBackend(Backend):
         if observations.effect_values is not None:
             self.effects = DeviceEffects(observations, priors, corpus)
         self.contexts = DeviceContexts(observations, corpus)
+        groups = ResidentGroups if corpus.is_resident else StreamedGroups
+        self.groups: ResidentGroups | StreamedGroups = groups(observations, priors, corpus, threads)
         self.moves_topics = self.moves_clusters = observations.n_tokens <= MAX_MOVED_TOKENS
         self._has_moved_topics = False  # since the groups were swept
-        self._host_labels: Any = None  # labels on the host while functions are mapped over groups
 
     def load_labels(self, state: State, key: Key) -> None:
-        """Copy labels and counts to the GPU."""
-        self._load_labels(Labels(state.cluster_of_group, state.topic_of_token))
+        """Load labels, and copy counts to the GPU."""
+        self.groups.load_labels(state, key)
         counts, slots = state.counts, state.tables.shape
         self._load_counts(counts.words_in_topic, counts.category_counts.T, slots)
         self._load_tables(state)
-
-    def _load_labels(self, labels: Labels) -> None:
-        self.clusters = copy_to_device(labels.cluster_of_group.astype(np.int32))
-        self.topics = labels.topic_of_token.astype(np.uint16)
-        # Topics of a corpus that is copied shard by shard stay on the host.
-        if self.corpus.keeps_topics and self.corpus.is_resident:
-            self.topics = copy_to_device(self.topics)
 
     def _load_counts(self, words: Int32s, categories: Int32s, slots: tuple[int, ...]) -> None:
         self.content.load_counts(words)
@@ -120,22 +119,27 @@ class CudaBackend(Backend):
 
     def save_labels(self, state: State, clusters_only: bool = False) -> None:
         """Copy the clusters of groups to a state and, by default, all other labels and counts."""
-        state.cluster_of_group = copy_to_host(self.clusters)
+        self.groups.save_labels(state, clusters_only)
         if clusters_only:
             return
-        if self.corpus.keeps_topics:
-            state.topic_of_token = self._host_topics()
         self.content.save_counts(state)
         state.counts.category_counts = np.ascontiguousarray(self.contexts.host_categories().T)
 
     def map_groups(self, function: GroupFunction, argument: Any) -> list[Any]:
-        """Apply a function to all groups on the host, to which labels are copied."""
-        if self._host_labels is None:
-            self._host_labels = Labels(copy_to_host(self.clusters), self._host_topics())
-        labels, result = function(self.observations, self._host_labels, argument, self.threads)
-        self._host_labels = None if isinstance(labels, Labels) else labels
-        self._new_clusters, self._new_topics = labels.cluster_of_group, labels.topic_of_token
-        return [result]
+        """Apply a function to the groups on the host."""
+        return self.groups.map_groups(function, argument)
+
+    def count_by_unit(self, argument: UnitCount) -> Int32s:
+        """Count groups by parent and cluster, on the host."""
+        return self.groups.count_by_unit(argument)
+
+    def store_draw(self, number_of_slot: Int32s) -> None:
+        """Append a kept draw to the file of draws, if the corpus is on disk."""
+        self.groups.store_draw(number_of_slot)
+
+    def label_files(self) -> dict[str, NDArray[Any]]:
+        """Return labels and stored draws of all groups, if the corpus is on disk."""
+        return self.groups.label_files()
 
     def save_counts(self, state: State) -> None:
         """Copy the counts of words to a state."""
@@ -146,14 +150,14 @@ class CudaBackend(Backend):
 
         Weights, tables and log-densities that depend on them are computed again.
         """
-        self._load_labels(Labels(self._new_clusters, self._new_topics))
+        self.groups.load_mapped()
         self.content.load_counts(sweep.state.counts.words_in_topic)
         self._load_tables(sweep.state)
         self.log_counts_added, self._has_moved_topics = False, True
 
     def load_clusters(self, state: State) -> None:
         """Copy new clusters of groups, and counts that changed with them, to the GPU."""
-        self.clusters = copy_to_device(self._new_clusters.astype(np.int32))
+        self.groups.load_mapped()
         self._resize(state)
         self._load_tables(state)
         self.contexts.load_counts(state.counts.category_counts.T)
@@ -163,13 +167,6 @@ class CudaBackend(Backend):
         copy_to_device(state.tables.reshape(-1).astype(np.int32), self.buffers.tables)
         if self.effects is not None:
             self.effects.load_tables(state)
-
-    def _host_topics(self) -> NDArray[np.uint16]:
-        """Return the topics of tokens on the host; empty if none are kept."""
-        if not self.corpus.keeps_topics:
-            return np.zeros(0, np.uint16)
-        resident: bool = self.corpus.is_resident
-        return copy_to_host(self.topics) if resident else self.topics.copy()
 
     def draw_globals(self, sweep: Sweep) -> Globals:
         """Draw ψ, τ and the categories of bags on the GPU, and the other globals on the host.
@@ -231,7 +228,7 @@ class CudaBackend(Backend):
         self._begin(globals_)
         if buffers.groups_vary:
             self.content.clear()
-        for shard, labels in self._shards():
+        for shard, labels in self.groups.shards():
             arguments = (*self.contexts.of_shard(shard), *messages.from_shard(shard))
             if buffers.groups_vary:
                 self.content.draw_topics(shard, labels, globals_, None)
@@ -242,12 +239,6 @@ class CudaBackend(Backend):
             else:
                 self.content.add_messages(shard, arguments)
         return {"messages": messages.on_host()}
-
-    def count_by_unit(self, argument: UnitCount) -> Int32s:
-        """Count groups by parent and cluster, on the host, to which clusters alone are copied."""
-        labels = Labels(copy_to_host(self.clusters), np.zeros(0, np.uint16))
-        _, found = count_by_unit(self.observations, labels, argument, self.threads)
-        return found["children"]
 
     def sweep_groups(self, globals_: Globals) -> Sums:
         """Draw every group's topics and cluster, and count everything.
@@ -271,14 +262,15 @@ class CudaBackend(Backend):
         self._begin(globals_)
         self.contexts.clear()
         self.buffers.clear()
+        self._children: Any = 0
         if self.corpus.groups_vary:
             self._sweep_varying_groups(globals_)
         else:
             self.content.clear()
-            for shard, labels in self._shards():
+            for shard, labels in self.groups.shards():
                 contexts = self.contexts.of_shard(shard)
                 self.content.draw_clusters(shard, contexts, labels, globals_.key)
-                self.contexts.count(shard, labels[0])
+                self._count(shard, labels[0])
         self.content.finish_sums()
 
     def _begin(self, globals_: Globals) -> None:
@@ -294,16 +286,16 @@ class CudaBackend(Backend):
         buffers = self.buffers
         if globals_.parent_weights is None:
             self.content.clear()
-        for shard, labels in self._shards():
+        for shard, labels in self.groups.shards():
             if globals_.parent_weights is None:
                 self.content.draw_topics(shard, labels, globals_, self.effects)
             contexts = (buffers.log_cluster_weights, *self.contexts.of_shard(shard))
-            log_likelihood = self._of_shard(buffers.log_likelihood_of_group, shard)
+            log_likelihood = buffers.log_likelihood_of_group[shard.groups]
             if self.effects is None:
                 self._resample_groups(shard, labels, contexts, globals_.key, log_likelihood)
             else:
                 self.effects.resample_groups(shard, labels, contexts, globals_, log_likelihood)
-            self.contexts.count(shard, labels[0])
+            self._count(shard, labels[0])
         parts = buffers.device["topic_log_likelihood"]
         add_floats(N_PARTIAL_SUMS, buffers.log_likelihood_of_group, parts)
 
@@ -324,20 +316,18 @@ class CudaBackend(Backend):
         counts = (buffers.device["topics_in_cluster"], buffers.device["tables_in_cluster"])
         resample(*sizes, *tokens, *tabulated, *contexts, *key, clusters, *counts, log_likelihood)
 
-    def _shards(self) -> Iterator[tuple[Shard, tuple[Any, Any]]]:
-        """Yield each shard with its clusters and topics; keep the topics that are drawn."""
-        resident, keeps_topics = self.corpus.is_resident, self.corpus.keeps_topics
-        for shard in self.corpus.shards():
-            clusters, topics = self._of_shard(self.clusters, shard), None
-            if keeps_topics:
-                topics = self.topics if resident else copy_to_device(self.topics[shard.tokens])
-            yield shard, (clusters, topics)
-            if keeps_topics and not resident:
-                self.topics[shard.tokens] = copy_to_host(topics)
-
-    def _of_shard(self, array: Any, shard: Shard) -> Any:
-        """Return the part of an array over groups that belongs to a shard."""
-        return array if self.corpus.is_resident else array[shard.groups]
+    def _count(self, shard: Shard, clusters: Any) -> None:
+        """Count the groups of a shard, and sum their contexts."""
+        self.contexts.count(shard, clusters)
+        if shard.observations is None:
+            return
+        on_host, parents = copy_to_host(clusters), self._parent_weights
+        self.contexts.add_python_statistics(shard.observations, on_host)
+        if parents is not None:
+            n_clusters, rows = self.buffers.n_cluster_slots, parents.row_of_unit
+            self._children = self._children + count_children(
+                shard.observations, on_host, rows, n_clusters
+            )
 
     def _host_sums(self, all_sums: bool = False) -> Sums:
         """Return the sums on the host: only those as small as clusters × topics, or all of them."""
@@ -345,7 +335,7 @@ class CudaBackend(Backend):
         found: dict[str, Any] = {
             "groups": host["groups"],
             "totals": host["totals"],
-            "context_statistics": self.contexts.host_statistics(self.clusters)[None],
+            "context_statistics": self.contexts.host_statistics()[None],
             "topics_in_cluster": host["topics_in_cluster"],
             "tables_in_cluster": host["tables_in_cluster"] if groups_vary else None,
             "topic_log_likelihood": host["topic_log_likelihood"] if groups_vary else None,
@@ -355,9 +345,10 @@ class CudaBackend(Backend):
         if self.observations.has_learned_bags:
             found["categories"] = self.contexts.host_categories()
         if self._parent_weights is not None:
-            clusters, rows = copy_to_host(self.clusters), self._parent_weights.row_of_unit
-            n_clusters = self.buffers.n_cluster_slots
-            found["children"] = count_children(self.observations, clusters, rows, n_clusters)
+            found["children"] = self._children
+        n_tokens = self.observations.n_tokens
+        if n_tokens > MAX_TOKENS and host["topics_in_cluster"].sum(dtype=np.int64) != n_tokens:
+            raise InputError(TOO_MANY_TOKENS)  # 32-bit counts have overflowed
         return Sums(**found | self.content.host_sums(all_sums))
 
     def log_shares(self, globals_: Globals) -> Floats:

@@ -94,7 +94,7 @@ class Buffers(PackedArrays):
         self.log_categories = empty(corpus.n_category_rows * n_cluster_slots, np.float32)
         self.prior = empty(n_slots, np.float64)
         # In one array, because copying a few numbers takes as long as a small step.
-        self._weights = empty((1 + corpus.statistics.shape[1]) * n_cluster_slots, np.float64)
+        self._weights = empty((1 + corpus.n_statistics) * n_cluster_slots, np.float64)
         self.log_cluster_weights = self._weights[:n_cluster_slots]
         self.natural = self._weights[n_cluster_slots:]
         self.no_scores = empty((0, 0), np.float64)

@@ -49,6 +49,8 @@ class DeviceContexts:
     def allocate(self, buffers: Buffers) -> None:
         """Allocate scores for the slots of ``buffers``, if contexts have a background."""
         self.buffers = buffers
+        n_statistics = self.observations.n_context_statistics
+        self._python_statistics = np.zeros((buffers.n_cluster_slots, n_statistics))
         if self.backgrounds is not None:
             self.backgrounds.allocate(buffers)
 
@@ -103,6 +105,7 @@ class DeviceContexts:
     def clear(self) -> None:
         """Set the counts of categories to 0; those of ``buffers`` are cleared with these."""
         fill_zeros(self.categories)
+        self._python_statistics[:] = 0.0
 
     def count(self, shard: Shard, clusters: Any) -> None:
         """Count the groups of a shard, and add up their contexts."""
@@ -113,18 +116,17 @@ class DeviceContexts:
         if self.backgrounds is not None:
             self.backgrounds.count(shard, clusters, self._key, self.scales)
 
-    def host_statistics(self, clusters: Any) -> Floats:
+    def add_python_statistics(self, groups: Observations, clusters: Int32s) -> None:
+        """Add the statistics of contexts of Python families to those of the clusters."""
+        for context, columns in groups.python_columns:
+            np.add.at(self._python_statistics[:, columns], clusters, context.statistics)
+
+    def host_statistics(self) -> Floats:
         """Return the statistics of contexts; those of Python families are summed on the host."""
         dense = self.buffers.host["statistics"] / self.corpus.scales
-        if not self.observations.python_contexts:
-            return dense
-        n_dense, n_all = self.corpus.statistics.shape[1], self.observations.n_context_statistics
-        statistics = np.zeros((len(dense), n_all))
+        n_dense, statistics = self.corpus.n_statistics, self._python_statistics.copy()
         statistics[:, :n_dense] = dense[:, :n_dense]
-        statistics[:, n_all - dense.shape[1] + n_dense :] = dense[:, n_dense:]
-        on_host = copy_to_host(clusters)
-        for context, columns in self.observations.python_columns:
-            np.add.at(statistics[:, columns], on_host, context.statistics)
+        statistics[:, statistics.shape[1] - dense.shape[1] + n_dense :] = dense[:, n_dense:]
         return statistics
 
     def add_log_counts(self) -> None:

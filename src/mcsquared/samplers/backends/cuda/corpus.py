@@ -1,9 +1,7 @@
-"""A corpus on the GPU: all of it, or one shard at a time if it is larger than the GPU's memory."""
+"""A corpus on the GPU: all of it, or shards that are copied to it one after another."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,12 +12,15 @@ from mcsquared.arrays import Floats, Int64s
 from mcsquared.corpus.content import blocks_of_rows, row_offsets
 from mcsquared.errors import InputError
 from mcsquared.kernels.cpu.gammas import ROWS_PER_PASS
-from mcsquared.kernels.cuda.memory import copy_to_device, free_bytes
-from mcsquared.observations import Observations, take_bags
-from mcsquared.observations.effects import take_effects
+from mcsquared.kernels.cuda.memory import Copier, DeviceArrays, copy_to_device, free_bytes
+from mcsquared.observations import Observations
+from mcsquared.observations.disk import DiskObservations
+from mcsquared.observations.layout import Entries
+from mcsquared.samplers.backends.sharded import chunks_of_shards
 
 MEMORY_SHARE = 0.8  # of the free memory for the corpus; the rest is for counts and globals
-SHARD_SHARE = 0.2  # of that: a shard is copied before the memory of the last one is freed
+SHARD_SHARE = 0.2  # of that: two shards are on the GPU, each with labels
+MAX_SHARD_BYTES = 1 << 30  # of several shards: the GPU waits for the first one of a sweep
 MAX_SUM = 2.0**61  # bound on sums of statistics, which are added as integers
 ITEMS_PER_BLOCK = 1 << 19  # vector tokens and groups whose likelihoods are in memory at a time
 
@@ -29,39 +30,39 @@ class Shard:
     """Some consecutive groups on the GPU."""
 
     groups: slice  # positions in the observations
-    tokens: slice
     n_groups: int
     first_group: int  # positions in the whole corpus, on which the random numbers depend
     first_token: int
     arrays: SimpleNamespace  # device arrays, those of `DeviceCorpus.host_arrays`
     blocks: list[tuple[int, int]]  # bounds of groups that are swept at a time, for vectors
+    block_tokens: list[tuple[int, int]]  # bounds of their tokens
+    # The groups in host memory, if steps read them there: with levels, or with Python contexts.
+    observations: Observations | None
 
 
 class DeviceCorpus:
     """A corpus on the GPU, in the form that kernels read.
 
-    It may use ``max_bytes`` of the memory of the GPU, by default most of the free memory. If it
-    needs more, it is not ``is_resident``: shards are copied one after another.
+    It may use ``max_bytes`` of the memory of the GPU, by default most of the free memory. It is
+    ``is_resident`` if the groups are in host memory and fit. All other corpora have shards, which
+    `load` copies to the GPU; those of a corpus on disk stay there if all fit. ``n_shards`` is the
+    smallest number of shards that fit into host memory.
     """
 
     def __init__(
-        self, observations: Observations, groups_vary: bool, max_bytes: int | None = None
+        self,
+        observations: Observations,
+        groups_vary: bool,
+        max_bytes: int | None = None,
+        n_shards: int = 1,
     ) -> None:
         self.observations, self.groups_vary = observations, groups_vary
-        content = observations.python_content
-        # Content other than words (n_tokens, width): coordinates, or statistics of Python families.
-        self.values = observations.values if content is None else content.statistics
+        self.width = _values(observations).shape[1]  # of vectors; 0 for words
         # Whether every token has a topic: for words if λ is finite, for vectors always.
         self.keeps_topics = groups_vary or not observations.n_words
-        self.statistics = statistics_of_groups(observations)
-        largest = np.abs(self.statistics).max(axis=0, initial=0.0)
-        bound = np.where(largest > 0.0, largest, 1.0) * (observations.n_groups + 1)
-        scales = MAX_SUM / bound  # of statistics, before they are rounded to integers
+        self.n_statistics = int(observations.dense.stat_start[-1])
         # Statistics of contexts with a background are in an array of their own.
         self.background_columns = columns_with_background(observations)
-        self.background_statistics = self.statistics[:, self.background_columns]
-        self.statistics[:, self.background_columns] = 0.0
-        self.scales = np.concatenate([scales, scales[self.background_columns]])
         # Rows of each bag in arrays of categories, starting at a multiple of `ROWS_PER_PASS`.
         self.bag_rows, n_rows = [], 0
         for family in observations.bag_families:
@@ -70,42 +71,100 @@ class DeviceCorpus:
         self.n_category_rows = n_rows
         rows = [np.asarray(rows, np.int32) for rows in self.bag_rows]
         self.row_of_category = np.concatenate([np.zeros(0, np.int32), *rows])
+        self.on_disk = isinstance(observations, DiskObservations)
+        self.chunks = chunks_of_shards(observations, n_shards)
+        bytes_of_chunk = self._measure()
+        self.n_bytes = int(bytes_of_chunk.sum())  # of the whole corpus
         free = int(MEMORY_SHARE * free_bytes()) if max_bytes is None else max_bytes
-        self._shard_bounds = self._split(free)
-        self.is_resident = len(self._shard_bounds) == 2
-        self._resident = [self._load(0, observations.n_groups)] if self.is_resident else []
-
-    def shards(self) -> Iterator[Shard]:
-        """Yield the shards in their order, each on the GPU."""
+        fits = self.n_bytes <= free
+        self.is_resident = fits and not self.on_disk
+        self._keeps_shards = fits and not self._reads_groups
+        self._shards: dict[int, Shard] = {}
+        self._memory: dict[int, DeviceArrays] = {}
         if self.is_resident:
-            yield from self._resident
-        else:
-            for first, last in pairwise(self._shard_bounds):
-                yield self._load(first, last)
+            self._resident = self._shard(observations, self._to_device(observations))
+            return
+        self.copier = Copier()
+        if not self._keeps_shards:
+            n_chunks, largest = len(observations.layout.chunk_start) - 1, int(bytes_of_chunk.max())
+            n_shards = max(n_shards, _n_shards(n_chunks, largest, int(SHARD_SHARE * free)))
+            self.chunks = chunks_of_shards(observations, n_shards)
+
+    @property
+    def resident(self) -> Shard:
+        """The whole corpus, if it is resident."""
+        return self._resident
+
+    def load(self, number: int) -> Shard:
+        """Copy a shard to the GPU, beside kernels, unless it stays there.
+
+        The arrays of shard ``number`` - 2 are overwritten.
+        """
+        if number in self._shards:
+            return self._shards[number]
+        place = number if self._keeps_shards else number % 2
+        memory = self._memory.setdefault(place, DeviceArrays())
+        part = self._part(number)
+        shard = self._shard(part, memory.filled(self.host_arrays(part), self.copier))
+        if self._keeps_shards:
+            self._shards[number] = shard
+        return shard
+
+    def _part(self, number: int) -> Observations:
+        """Return the groups of a shard in host memory: read from disk, or views."""
+        part = self.observations.shard(*self.chunks[number])
+        if not self.on_disk and part.n_words and not self.groups_vary:
+            whole = self.observations.layout.words_of_group
+            start = whole.start[self._groups(part).start :][: part.n_groups + 1]
+            columns = slice(int(start[0]), int(start[-1]))
+            entries = Entries(start - start[0], whole.column[columns], whole.count[columns])
+            part.layout.__dict__["words_of_group"] = entries
+        return part
+
+    def _groups(self, part: Observations) -> slice:
+        """Return the positions of the groups of a shard."""
+        first = part.first_group - self.observations.first_group
+        return slice(first, first + part.n_groups)
+
+    @property
+    def _reads_groups(self) -> bool:
+        """Whether steps on the host read the groups of a shard while it is swept."""
+        return bool(self.observations.levels or self.observations.python_contexts)
 
     @cached_property
-    def chunk_bounds(self) -> Int64s:
-        """Bounds of the chunks that have groups, int64 (n_chunks + 1,)."""
-        return np.unique(self.observations.layout.chunk_start)
+    def _chunk_tokens(self) -> Int64s:
+        """First tokens of the chunks that have groups, and the number of all tokens, int64."""
+        layout = self.observations.layout
+        _, chunks = np.unique(layout.chunk_start, return_index=True)
+        return layout.token_start[chunks]
+
+    @property
+    def n_chunks(self) -> int:
+        """Number of chunks that have groups."""
+        return len(self._chunk_tokens) - 1
 
     @property
     def max_groups(self) -> int:
         """Groups of the largest shard."""
-        return int(np.diff(self._shard_bounds).max())
+        return self._largest(self.observations.layout.chunk_start)
 
     @property
     def max_tokens(self) -> int:
         """Tokens of the largest shard."""
-        return int(np.diff(self.observations.group_start[self._shard_bounds]).max())
+        return self._largest(self.observations.layout.token_start)
+
+    def _largest(self, start: Int64s) -> int:
+        if self.is_resident:
+            return int(start[-1])
+        return max(int(start[last] - start[first]) for first, last in self.chunks)
 
     @property
     def max_block(self) -> tuple[int, int]:
-        """Largest numbers of groups and of tokens of a block."""
-        start, sizes = self.observations.group_start, [(0, 0)]
-        for first, last in pairwise(self._shard_bounds):
-            for begin, end in self._blocks(first, last):
-                sizes.append((end - begin, int(start[first + end] - start[first + begin])))
-        return max(n for n, _ in sizes), max(n for _, n in sizes)
+        """Bounds on the numbers of groups and of tokens of a block."""
+        if self.observations.n_words:
+            return 0, 0
+        n_tokens = max(ITEMS_PER_BLOCK, self.observations.layout.longest)
+        return min(self.max_groups, ITEMS_PER_BLOCK), min(self.max_tokens, n_tokens)
 
     def pad_categories(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return values (categories, cluster slots) as a flat array with the rows of `bag_rows`."""
@@ -113,95 +172,119 @@ class DeviceCorpus:
         padded[self.row_of_category] = values
         return padded.reshape(-1)
 
-    def host_arrays(self, first: int, last: int) -> dict[str, NDArray[Any]]:
-        """Return the arrays of some groups, with groups and tokens numbered from 0."""
-        observations = self.observations
-        start = observations.group_start[first : last + 1]
-        tokens = slice(int(start[0]), int(start[-1]))
-        bags = take_bags(observations.bags, np.arange(first, last))
+    def host_arrays(self, part: Observations) -> dict[str, NDArray[Any]]:
+        """Return the arrays of the groups of a shard, or of all groups."""
+        statistics = statistics_of_groups(part)
+        background = statistics[:, self.background_columns]
+        statistics[:, self.background_columns] = 0.0
+        start, bags = part.group_start, part.bags
         arrays = {
-            "statistics": self.statistics[first:last],
-            "background_statistics": self.background_statistics[first:last],
+            "statistics": statistics,
+            "background_statistics": background,
             "bag_start": bags.start,
             "bag_category": self.row_of_category[bags.category],
             "bag_count": bags.count,
-            "group_start": start - start[0],
+            "group_start": start,
         }
-        if observations.levels:
-            arrays["parent"] = observations.parent_of_group[first:last]
-        values = take_effects(observations.effect_values, np.arange(first, last))
-        if values is not None:
-            arrays |= {f"value_{name}": array for name, array in values._asdict().items()}
-        if not observations.n_words:
-            bounds = observations.group_start[self.chunk_bounds]
-            orders = [
-                begin + longest_first(start[begin : end + 1])
-                for begin, end in self._blocks(first, last)
-            ]
+        if part.levels:
+            arrays["parent"] = part.parent_of_group
+        if part.effect_values is not None:
+            values = part.effect_values._asdict()
+            arrays |= {f"value_{name}": array for name, array in values.items()}
+        if not part.n_words:
+            first = part.first_token - self.observations.first_token
+            orders = [begin + longest_first(start[begin : end + 1]) for begin, end in _blocks(part)]
             return arrays | {
                 "order": np.concatenate([np.zeros(0, np.int64), *orders]),
-                "chunk_start": np.clip(bounds, start[0], start[-1]) - start[0],
-                "values": self.values[tokens].reshape(-1),
+                "chunk_start": np.clip(self._chunk_tokens - first, 0, part.n_tokens),
+                "values": _values(part).reshape(-1),
             }
         if self.groups_vary:
-            words = observations.word[tokens].astype(np.int32)
+            words = part.word.astype(np.int32, copy=False)
             return arrays | {"order": longest_first(start), "word": words}
-        entries = observations.layout.words_of_group
-        entry_start = entries.start[first : last + 1]
-        part = slice(int(entry_start[0]), int(entry_start[-1]))
+        entries = part.layout.words_of_group
         return arrays | {
-            "order": longest_first(entry_start),
-            "entry_start": entry_start - entry_start[0],
-            "entry_word": entries.column[part],
-            "entry_count": entries.count[part],
+            "order": longest_first(entries.start),
+            "entry_start": entries.start,
+            "entry_word": entries.column,
+            "entry_count": entries.count,
         }
 
-    def _load(self, first: int, last: int) -> Shard:
-        observations, start = self.observations, self.observations.group_start
-        host = self.host_arrays(first, last)
-        arrays = {name: copy_to_device(array) for name, array in host.items()}
-        tokens = slice(int(start[first]), int(start[last]))
+    def _to_device(self, part: Observations) -> SimpleNamespace:
+        arrays = self.host_arrays(part).items()
+        return SimpleNamespace(**{name: copy_to_device(array) for name, array in arrays})
+
+    def _shard(self, part: Observations, arrays: SimpleNamespace) -> Shard:
+        blocks, start = _blocks(part), part.group_start
         return Shard(
-            slice(first, last),
-            tokens,
-            last - first,
-            observations.first_group + first,
-            observations.first_token + tokens.start,
-            SimpleNamespace(**arrays),
-            self._blocks(first, last),
+            self._groups(part),
+            part.n_groups,
+            part.first_group,
+            part.first_token,
+            arrays,
+            blocks,
+            [(int(start[first]), int(start[last])) for first, last in blocks],
+            part if self._reads_groups else None,
         )
 
-    def _blocks(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Return the bounds, relative to the shard, of groups that are swept at a time."""
-        if self.observations.n_words:
-            return []
-        cost = np.diff(self.observations.group_start[first : last + 1]) + 1
-        return list(blocks_of_rows(row_offsets(cost), ITEMS_PER_BLOCK))
+    def _measure(self) -> Int64s:
+        """Set the scales of statistics; return the bytes of each chunk on the GPU.
 
-    def _split(self, free: int) -> list[int]:
-        """Return the bounds of the shards."""
-        observations = self.observations
-        bags = np.diff(observations.bags.start, axis=1).sum(axis=0)
+        A corpus on disk is read for this.
+        """
+        largest, sizes = np.zeros(self.n_statistics), []
+        numbers, whole = range(len(self.chunks)), [self.observations]
+        for part in map(self._part, numbers) if self.on_disk else whole:
+            statistics = np.abs(statistics_of_groups(part))
+            largest = np.maximum(largest, statistics.max(axis=0, initial=0.0))
+            sizes.append(np.diff(row_offsets(self._bytes(part))[part.layout.chunk_start]))
+        bound = np.where(largest > 0.0, largest, 1.0) * (self.observations.n_groups + 1)
+        scales = MAX_SUM / bound  # of statistics, before they are rounded to integers
+        self.scales = np.concatenate([scales, scales[self.background_columns]])
+        return np.concatenate(sizes)
+
+    def _bytes(self, part: Observations) -> Int64s:
+        """Return the bytes of each group on the GPU."""
+        bags = np.diff(part.bags.start, axis=1).sum(axis=0)
         # A group has labels, offsets and statistics; a token a word and a topic, or a count.
-        per_group = 24 + 8 * len(self.scales) + 8 * len(observations.bag_families)
-        tokens, per_token = np.diff(observations.group_start), 8
-        if not observations.n_words:
-            per_token = 8 + 8 * self.values.shape[1]
+        per_group = 24 + 8 * len(self.background_columns) + 8 * self.n_statistics
+        per_group += 8 * len(part.bag_families)
+        tokens, per_token = np.diff(part.group_start), 8
+        if not part.n_words:
+            per_token = 8 + 8 * self.width
         elif not self.groups_vary:
-            tokens = np.diff(observations.layout.words_of_group.start)
+            tokens = np.diff(part.layout.words_of_group.start)
         n_bytes = per_group + 8 * bags + per_token * tokens
-        if observations.effect_values is not None:
-            n_bytes += 16 + 12 * np.diff(observations.effect_values.start)
-        self.n_bytes = int(n_bytes.sum())  # of the whole corpus
-        if self.n_bytes <= free:
-            return [0, observations.n_groups]
-        shard_bytes = int(SHARD_SHARE * free)
-        if n_bytes.max() > shard_bytes:
-            raise InputError(
-                f"device 'cuda' requires {n_bytes.max()} bytes for the largest group, got "
-                f"{shard_bytes}; use device='cpu'"
-            )
-        return [0, *(last for _, last in blocks_of_rows(row_offsets(n_bytes), shard_bytes))]
+        if part.effect_values is not None:
+            n_bytes += 16 + 12 * np.diff(part.effect_values.start)
+        return n_bytes
+
+
+def _n_shards(n_chunks: int, largest: int, available: int) -> int:
+    """Return how many shards there must be if a shard may have ``available`` bytes.
+
+    ``largest`` are the bytes of the largest chunk.
+    """
+    if largest > available:
+        raise InputError(
+            f"device 'cuda' requires {largest} bytes for the largest of {n_chunks} parts of the "
+            f"corpus, got {available}; use device='cpu'"
+        )
+    chunks_per_shard = max(min(available, MAX_SHARD_BYTES) // max(largest, 1), 1)
+    return -(-n_chunks // chunks_per_shard)
+
+
+def _values(observations: Observations) -> Floats:
+    """Return content other than words (n_tokens, width): coordinates, or Python statistics."""
+    content = observations.python_content
+    return observations.values if content is None else content.statistics
+
+
+def _blocks(part: Observations) -> list[tuple[int, int]]:
+    """Return the bounds of groups of a shard that are swept at a time."""
+    if part.n_words:
+        return []
+    return list(blocks_of_rows(row_offsets(np.diff(part.group_start) + 1), ITEMS_PER_BLOCK))
 
 
 def longest_first(start: Int64s) -> Int64s:

@@ -1,10 +1,12 @@
 """The shard of a Dask worker on its GPU."""
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
-from mcsquared.kernels.cuda.memory import copy_to_device, copy_to_host
+from mcsquared.kernels.cuda.memory import copy_to_device
 from mcsquared.model.priors import Priors
 from mcsquared.samplers.backends.cuda.backend import CudaBackend
 from mcsquared.samplers.backends.cuda.corpus import DeviceCorpus
@@ -35,12 +37,14 @@ class DeviceShard(CudaBackend):
             self._load_counts(words, categories, globals_.slots)
             self._labels_on_device = None
         if labels is not self._labels_on_device:
-            self._load_labels(labels)
+            given: Any = labels  # used like a state
+            self.groups.load_labels(given, globals_.key)
         self._load_globals(globals_)
         self._sweep(globals_)
         self.buffers.copy_to_host()
-        clusters = copy_to_host(self.clusters)
-        self._labels_on_device = Labels(clusters, self._host_topics())
+        drawn: Any = SimpleNamespace(topic_of_token=labels.topic_of_token)
+        self.groups.save_labels(drawn)
+        self._labels_on_device = Labels(drawn.cluster_of_group, drawn.topic_of_token)
         return self._labels_on_device, self._shard_sums()
 
     def _load_globals(self, globals_: Globals) -> None:

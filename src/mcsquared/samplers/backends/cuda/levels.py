@@ -22,22 +22,21 @@ class HostScores:
     """
 
     def __init__(self, observations: Observations, buffers: Buffers, globals_: Globals) -> None:
-        self._buffers = buffers
-        self._rows: Int32s | None = None
+        self._buffers, self._globals = buffers, globals_
+        self._rows: Int32s | None = None  # of units
         parents = globals_.parent_weights
         if parents is not None and not observations.python_contexts:
-            self._rows = parents.row_of_unit[observations.parent_of_group]
-            self._scores = copy_to_device(parents.log_rows)
-        else:
-            self._scores = log_likelihood_of_groups(observations, globals_)
+            self._rows, self._scores = parents.row_of_unit, copy_to_device(parents.log_rows)
 
     def of_shard(self, shard: Shard) -> tuple[Any, Any]:
         """Return scores on the GPU, and the row of every group of a shard in them."""
+        groups = shard.observations
+        if groups is None:
+            return self._buffers.no_scores, self._buffers.no_rows
         if self._rows is not None:
-            return self._scores, copy_to_device(self._rows[shard.groups])
-        if len(self._scores):
-            return copy_to_device(self._scores[shard.groups]), self._buffers.no_rows
-        return self._buffers.no_scores, self._buffers.no_rows
+            return self._scores, copy_to_device(self._rows[groups.parent_of_group])
+        scores = log_likelihood_of_groups(groups, self._globals)
+        return copy_to_device(scores), self._buffers.no_rows
 
 
 class DeviceMessages:

@@ -30,7 +30,7 @@ class DeviceVectors(DeviceContent):
 
     def __init__(self, observations: Observations, priors: Priors, corpus: DeviceCorpus) -> None:
         super().__init__(observations, priors, corpus)
-        self.width = corpus.values.shape[1]
+        self.width = corpus.width
         factors = kernels.factors_of(observations.content_kernel, self.width)
         if observations.python_content is not None:  # the values are the statistics
             factors = np.array([range(self.width), [-1] * self.width], np.int32)
@@ -45,7 +45,7 @@ class DeviceVectors(DeviceContent):
     def allocate(self, buffers: Buffers) -> None:
         """Allocate arrays of draws and sums for the slots of ``buffers``."""
         corpus, (n_cluster_slots, n_slots) = self.corpus, buffers.slots
-        n_cells, n_chunks = n_cluster_slots * n_slots, len(corpus.chunk_bounds) - 1
+        n_cells, n_chunks = n_cluster_slots * n_slots, corpus.n_chunks
         max_groups, max_tokens = corpus.max_block
         self.buffers = buffers
         self.log_shares = buffers.device["log_shares"]
@@ -66,7 +66,8 @@ class DeviceVectors(DeviceContent):
         natural = family.natural_parameters(parameters)
         if family.kernel is None:
             natural = checked_naturals(family, natural, self.buffers.n_slots)
-        tokens = natural_tokens(self.observations.content_kernel, self.corpus.values, natural)
+        no_values = np.zeros((0, self.width))
+        tokens = natural_tokens(self.observations.content_kernel, no_values, natural)
         copy_to_device(tokens.natural.reshape(-1), self.natural)
 
     def prepare(self) -> None:
@@ -96,8 +97,8 @@ class DeviceVectors(DeviceContent):
         tokens = (arrays.order, arrays.group_start, self.rows)
         parameters = (float(globals_.lam), *globals_.key)
         weights = BaseMeasures(0, arrays.order, clusters, self.shares, self.log_shares)
-        for first, last in shard.blocks:
-            self._fill_rows(shard, first, last)
+        for (first, last), tokens_of_block in zip(shard.blocks, shard.block_tokens, strict=True):
+            self._fill_rows(shard, tokens_of_block)
             if effects is not None:
                 weights = effects.bases_of(shard, clusters, first, last)
             inputs = (*tokens, weights.rows, weights.log_rows, *parameters)
@@ -134,19 +135,16 @@ class DeviceVectors(DeviceContent):
         buffers, arrays = self.buffers, shard.arrays
         score_groups = score_vector_groups(buffers.n_slots, buffers.clusters_per_thread)
         shares = (self.log_shares, self.shares_by_topic)
-        for first, last in shard.blocks:
-            n_tokens = self._fill_rows(shard, first, last)
+        for (first, last), tokens in zip(shard.blocks, shard.block_tokens, strict=True):
+            self._fill_rows(shard, tokens)
             groups = (last - first, first, buffers.n_cluster_slots, arrays.order)
             score_groups(*groups, arrays.group_start, self.rows, *shares, self.scores)
-            yield first, last, n_tokens
+            yield first, last, tokens[1] - tokens[0]
 
-    def _fill_rows(self, shard: Shard, first: int, last: int) -> int:
-        """Compute the log-likelihoods of some groups' tokens; return the number of tokens."""
-        start = self.observations.group_start[shard.groups.start :]
-        tokens = (int(start[first] - start[0]), int(start[last] - start[0]))
+    def _fill_rows(self, shard: Shard, tokens: tuple[int, int]) -> None:
+        """Compute the log-likelihoods of the tokens of a block."""
         sizes, values = (self.buffers.n_slots, self.width), (shard.arrays.values, self.factors)
         kernels.log_likelihood_rows(*tokens, *sizes, *values, self.natural, self.rows)
-        return tokens[1] - tokens[0]
 
     def _add_statistics(self, shard: Shard, topics: Any) -> None:
         """Add a shard's tokens to the statistics of their topics, chunk by chunk."""
