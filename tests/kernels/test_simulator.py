@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-FILES = ("test_cuda.py", "test_cuda_effects.py", "test_cuda_levels.py", "test_cuda_moves.py")
-TESTS = [str(Path(__file__).with_name(name)) for name in FILES]
+NAMES = ("cuda", "cuda_disk", "cuda_effects", "cuda_levels", "cuda_moves")
+TESTS = [str(Path(__file__).with_name(f"test_{name}.py")) for name in NAMES]
 
 
 @pytest.mark.slow
