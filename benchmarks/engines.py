@@ -24,6 +24,7 @@ ENGINES: dict[str, dict[str, Any]] = {
     FINITE: {"sampler": "blocked", "lam": Gamma(1, 0.1)},
     INFINITE: {"sampler": "blocked", "lam": math.inf},
 }
+DEVICE_ENGINES = {f"{name}, GPU": {**given, "device": "cuda"} for name, given in ENGINES.items()}
 
 
 def estimator(engine: Mapping[str, Any], **parameters: Any) -> MC2:

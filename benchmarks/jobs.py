@@ -125,13 +125,13 @@ def fit_folder(settings: dict[str, Any], engine: str, path: str) -> dict[str, An
     """Fit a folder on two threads with a memory limit, and compare with the truth."""
     import numpy as np
 
-    from benchmarks.engines import ENGINES
+    from benchmarks.engines import DEVICE_ENGINES, ENGINES
     from mcsquared import MC2, ParquetFolder, evaluation
 
     chosen = Settings.from_dict(settings)
     seconds: list[float] = []
     model = MC2(
-        **ENGINES[engine],
+        **(ENGINES | DEVICE_ENGINES)[engine],
         n_sweeps=chosen.folder_sweeps,
         burn_in=chosen.folder_sweeps // 2,
         thin=1,

@@ -6,6 +6,7 @@ from benchmarks.questions import (
     clusters,
     consensus,
     device,
+    device_streamed,
     effects,
     folder,
     given_topics,
@@ -60,4 +61,5 @@ QUESTIONS = {
     "startup": startup.run,
     "device": device.run,
     "device_large": device.run_large,
+    "device_streamed": device_streamed.run,
 }

@@ -64,7 +64,7 @@ def run(settings: Settings) -> Result:
     n_sweeps, n_dropped = settings.device_sweeps, settings.device_warm_up
     rows: list[tuple[Cell, ...]] = []
     targets: list[Target] = []
-    machine = _machine()
+    machine = describe_or_raise()
     for case in _cases(settings):
         for start, lam, limit in zip(starts(case, settings.seed), LAMS, case.limits, strict=True):
             measured = _measure(case, start, n_sweeps, n_dropped, settings.seed)
@@ -76,7 +76,7 @@ def run(settings: Settings) -> Result:
 
 def run_large(settings: Settings) -> Result:
     short, n_sweeps = settings.device_large_timed, settings.device_large_sweeps
-    rows, targets, machine = [], [], _machine()
+    rows, targets, machine = [], [], describe_or_raise()
     case = _large(settings)
     began = time.perf_counter()
     infinite, finite = starts(case, settings.seed)
@@ -148,7 +148,7 @@ def _target(case: Case, lam: str, measured: Measurement, limit: float) -> Target
     return Target(what, 1e3 * measured.timing.median, limit, False, "ms")
 
 
-def _machine() -> dict[str, str]:
+def describe_or_raise() -> dict[str, str]:
     """Describe the GPU; raise Unavailable if there is none."""
     machine = describe_device()
     if machine is None:
@@ -171,7 +171,12 @@ def _cases(settings: Settings) -> Iterator[Case]:
     speeches = speeches_for(settings)
     if speeches is not None:
         yield Case("UN speeches", speeches, None, 30, 150, (5.0, 7.0))
-    yield _simulated("140 M tokens", (1_400_000, 140_000_000, 50_000), (30.0, 60.0), settings)
+    yield simulated_140m(settings)
+
+
+def simulated_140m(settings: Settings) -> Case:
+    """Return simulated documents with 140 million tokens."""
+    return _simulated("140 M tokens", (1_400_000, 140_000_000, 50_000), (30.0, 60.0), settings)
 
 
 def _large(settings: Settings) -> Case:

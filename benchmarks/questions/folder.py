@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks import engines
+from benchmarks.machine import describe_device
 from benchmarks.measure import run_job
 from benchmarks.settings import Settings
 from benchmarks.tables import Result, Target
@@ -16,6 +17,7 @@ from mcsquared.corpus.disk import parse_bytes
 def run(settings: Settings) -> Result:
     chosen = {"settings": asdict(settings)}
     limit = parse_bytes(settings.folder_memory) / 1e6
+    names = [*engines.ENGINES, *(engines.DEVICE_ENGINES if describe_device() else ())]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "groups"
         folder.mkdir()
@@ -24,7 +26,7 @@ def run(settings: Settings) -> Result:
         )
         fits = {
             engine: run_job("fit_folder", engine=engine, path=str(folder), **chosen)
-            for engine in engines.ENGINES
+            for engine in names
         }
     one = next(iter(fits.values()))
     return Result(
@@ -45,6 +47,7 @@ def run(settings: Settings) -> Result:
         targets=[
             Target(f"{engine}: peak memory", fit["fitted_megabytes"], limit, False, "MB")
             for engine, fit in fits.items()
+            if engine in engines.ENGINES
         ],
         notes=[
             f"{one['n_tokens'] / 1e6:.0f} million tokens with a number and a category per "
@@ -52,6 +55,7 @@ def run(settings: Settings) -> Result:
             f'`ParquetFolder(path, memory="{settings.folder_memory}")`, {settings.folder_sweeps} '
             f"sweeps on two threads, at most {settings.folder_topics} topics and "
             f"{settings.folder_clusters} clusters (true numbers: 50 and 20).",
-            "Peak memory of the whole process, from its start to the end of `fit`.",
+            "Peak memory of the whole process, from its start to the end of `fit`. With a GPU it "
+            "includes that of the CUDA driver, and has no target.",
         ],
     )

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import __main__ as page
 from benchmarks.limits import BYTES_PER_SECOND, INSTRUCTIONS_PER_SECOND, Work
-from benchmarks.questions import device
+from benchmarks.questions import device, device_streamed
 from benchmarks.settings import Settings
 from benchmarks.simulation import simulate
 from benchmarks.tables import Result, Unavailable
@@ -48,7 +48,7 @@ def test_limits_grow_with_the_sizes():
     assert replace(shared, clusters=64).instructions > shared.instructions
 
 
-@pytest.mark.parametrize("run", [device.run, device.run_large])
+@pytest.mark.parametrize("run", [device.run, device.run_large, device_streamed.run])
 def test_without_a_gpu_the_benchmark_is_unavailable(run, monkeypatch):
     monkeypatch.setattr(device, "describe_device", lambda: None)
     with pytest.raises(Unavailable):

@@ -20,6 +20,8 @@ from mcsquared.observations import MAX_TOKENS
 from mcsquared.observations.disk import DiskObservations, bytes_of_groups
 from mcsquared.posterior.consensus import share_of_consensus
 from mcsquared.posterior.draws import ParameterDraw
+from mcsquared.samplers.backends.base import Backend
+from mcsquared.samplers.backends.cuda import cuda_backend
 from mcsquared.samplers.backends.sharded import (
     LABEL_DTYPES,
     ShardedBackend,
@@ -103,9 +105,14 @@ def memory_in_use() -> int:
 
 
 def disk_backend(
-    observations: DiskObservations, priors: Priors
-) -> Callable[[ThreadPool], ShardedBackend]:
-    """Return a function that creates a backend with one shard at a time in memory."""
+    observations: DiskObservations, priors: Priors, device: str
+) -> Callable[[ThreadPool], Backend]:
+    """Return a function that creates a backend with one shard at a time in memory.
+
+    A GPU sweeps one shard while the next one is read.
+    """
+    if device == "cuda":
+        return cuda_backend(observations, priors, shards_for(observations, n_in_memory=2))
     return partial(ShardedBackend, observations, priors, shards_for(observations))
 
 

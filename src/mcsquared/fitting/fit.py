@@ -178,11 +178,11 @@ class Fit(RunSettings):
         """Return a function that creates the backend of a chain, or None for the default."""
         if self.backend is not None:
             return self.backend(observations, self.priors)
-        on_disk = isinstance(observations, DiskObservations)
-        if self.device == "cuda":
-            n_shards = disk.shards_for(observations, n_in_memory=2) if on_disk else 1
-            return cuda_backend(observations, self.priors, n_shards)
-        return disk.disk_backend(observations, self.priors) if on_disk else None
+        if isinstance(observations, DiskObservations):
+            return disk.disk_backend(observations, self.priors, self.device)
+        if self.device == "cpu":
+            return None
+        return cuda_backend(observations, self.priors)
 
     def _checkpoint(self, corpus: Corpus) -> Checkpoint | None:
         if self.checkpoint is None:
