@@ -67,7 +67,8 @@ class MC2(ClusterMixin, TopicTransformer):
         "auto" is "blocked", which is fast and parallel; "collapsed" is the paper's sampler with
         corrections and requires ``lam=inf``.
     device : {"cpu", "cuda"}
-        "cuda" runs the blocked sampler on a GPU and requires the extra "gpu".
+        "cuda" runs the blocked sampler on a GPU and requires the extra "gpu". A corpus on disk or
+        larger than the memory of the GPU is copied to it in parts.
     n_sweeps, burn_in, thin : int or "auto"
         Total number of sweeps, number of initial sweeps to discard, interval of kept sweeps. With
         ``n_sweeps="auto"`` the fit ends when its chains have converged; `posterior_.notes` states

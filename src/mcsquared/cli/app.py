@@ -179,7 +179,12 @@ def fit(
         "the data, with --sweeps auto; 1 otherwise).",
     ),
     jobs: int | None = Option(None, metavar="N", help="Number of cores; -1: all (default: 1)."),
-    device: str = Option("cpu", metavar="cpu|cuda", help="Device that runs the sampler."),
+    device: str = Option(
+        "cpu",
+        metavar="cpu|cuda",
+        help="Device that runs the sampler. A corpus on disk or larger than the memory of a GPU is "
+        "copied to it in parts.",
+    ),
     cluster: str | None = Option(
         None, metavar="ADDRESS", help="Dask scheduler whose workers run the sampler."
     ),
