@@ -52,9 +52,8 @@ def missing_gpu() -> str | None:
 
 def check_word_counts(observations: Observations) -> None:
     """Raise `InputError` if the counts of a word may exceed those of the GPU, which are 32-bit."""
-    if not observations.n_words or observations.n_tokens <= MAX_TOKENS:
-        return
-    largest = int(np.diff(observations.layout.word_start).max())
+    is_large = observations.n_tokens > MAX_TOKENS
+    largest = np.diff(observations.layout.word_start).max(initial=0) if is_large else 0
     if largest > MAX_TOKENS:
         raise InputError(
             f"device 'cuda' requires <= {MAX_TOKENS} tokens of each word, got {largest}; use "

@@ -43,10 +43,10 @@ class Shard:
 class DeviceCorpus:
     """A corpus on the GPU, in the form that kernels read.
 
-    It may use ``max_bytes`` of the memory of the GPU, by default most of the free memory. It is
-    ``is_resident`` if the groups are in host memory and fit. All other corpora have shards, which
-    `load` copies to the GPU; those of a corpus on disk stay there if all fit. ``n_shards`` is the
-    smallest number of shards that fit into host memory.
+    It may use ``max_bytes`` of the memory of the GPU, by default most of the free memory. If the
+    groups are in host memory and fit, it ``is_resident``: ``resident`` has all of them. Otherwise
+    `load` copies shards to the GPU; those of a corpus on disk stay there if all fit. ``n_shards``
+    is the smallest number of shards that fit into host memory.
     """
 
     def __init__(
@@ -72,28 +72,32 @@ class DeviceCorpus:
         rows = [np.asarray(rows, np.int32) for rows in self.bag_rows]
         self.row_of_category = np.concatenate([np.zeros(0, np.int32), *rows])
         self.on_disk = isinstance(observations, DiskObservations)
-        self.chunks = chunks_of_shards(observations, n_shards)
+        # Whether steps on the host read the groups of a shard while it is swept.
+        self._reads_groups = bool(observations.levels or observations.python_contexts)
+        free = int(MEMORY_SHARE * free_bytes()) if max_bytes is None else max_bytes
+        self._divide(n_shards, free)
+
+    def _divide(self, n_shards: int, free: int) -> None:
+        """Copy the corpus to the GPU if it is resident, or divide it into at least ``n_shards``."""
+        whole = self.observations
+        self.chunks = chunks_of_shards(whole, n_shards)
         bytes_of_chunk = self._measure()
         self.n_bytes = int(bytes_of_chunk.sum())  # of the whole corpus
-        free = int(MEMORY_SHARE * free_bytes()) if max_bytes is None else max_bytes
         fits = self.n_bytes <= free
         self.is_resident = fits and not self.on_disk
+        if self.is_resident:
+            arrays = self.host_arrays(whole).items()
+            on_device = {name: copy_to_device(array) for name, array in arrays}
+            self.resident = self._shard(whole, SimpleNamespace(**on_device))
+            return
+        self.copier = Copier()
         self._keeps_shards = fits and not self._reads_groups
         self._shards: dict[int, Shard] = {}
         self._memory: dict[int, DeviceArrays] = {}
-        if self.is_resident:
-            self._resident = self._shard(observations, self._to_device(observations))
-            return
-        self.copier = Copier()
         if not self._keeps_shards:
-            n_chunks, largest = len(observations.layout.chunk_start) - 1, int(bytes_of_chunk.max())
+            n_chunks, largest = len(whole.layout.chunk_start) - 1, int(bytes_of_chunk.max())
             n_shards = max(n_shards, _n_shards(n_chunks, largest, int(SHARD_SHARE * free)))
-            self.chunks = chunks_of_shards(observations, n_shards)
-
-    @property
-    def resident(self) -> Shard:
-        """The whole corpus, if it is resident."""
-        return self._resident
+            self.chunks = chunks_of_shards(whole, n_shards)
 
     def load(self, number: int) -> Shard:
         """Copy a shard to the GPU, beside kernels, unless it stays there.
@@ -125,11 +129,6 @@ class DeviceCorpus:
         """Return the positions of the groups of a shard."""
         first = part.first_group - self.observations.first_group
         return slice(first, first + part.n_groups)
-
-    @property
-    def _reads_groups(self) -> bool:
-        """Whether steps on the host read the groups of a shard while it is swept."""
-        return bool(self.observations.levels or self.observations.python_contexts)
 
     @cached_property
     def _chunk_tokens(self) -> Int64s:
@@ -209,10 +208,6 @@ class DeviceCorpus:
             "entry_word": entries.column,
             "entry_count": entries.count,
         }
-
-    def _to_device(self, part: Observations) -> SimpleNamespace:
-        arrays = self.host_arrays(part).items()
-        return SimpleNamespace(**{name: copy_to_device(array) for name, array in arrays})
 
     def _shard(self, part: Observations, arrays: SimpleNamespace) -> Shard:
         blocks, start = _blocks(part), part.group_start
