@@ -4,6 +4,7 @@ Without a GPU these tests run in numba's simulator, on tiny data, see `test_simu
 """
 
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -170,3 +171,52 @@ def test_the_next_shard_is_copied_while_a_shard_is_swept(size, memory, monkeypat
         first = shard.first_token
         expected = case.state.topic_of_token[first : first + len(topics)]
         np.testing.assert_array_equal(memory.copy_to_host(topics), expected)
+
+
+class LateStream:
+    """A stream whose copies happen as late as they may: when they are waited for."""
+
+    def __init__(self):
+        self.copies = []
+
+    def copy(self, target, source, n_bytes, stream):
+        assert stream is self
+        assert target.nbytes == source.nbytes == n_bytes
+        self.copies.append((target, source))
+
+    def synchronize(self):
+        for target, source in self.copies:
+            target[:] = source
+        self.copies.clear()
+
+
+def test_buffers_are_filled_again_only_after_they_have_been_copied(memory, monkeypatch):
+    """What the simulator leaves out, with host memory in place of that of the GPU."""
+    stream = LateStream()
+    create = SimpleNamespace(cuStreamCreate=lambda flags: 7)
+    copies = {"host_to_device": stream.copy, "device_to_host": stream.copy}
+    driver = SimpleNamespace(driver=create, **copies)
+    device = SimpleNamespace(device=SimpleNamespace(id=0))
+    cuda = SimpleNamespace(
+        current_context=lambda: device,
+        cudadrv=SimpleNamespace(driver=driver),
+        external_stream={7: stream}.get,
+        pinned_array=np.empty,
+        to_device=np.array,
+    )
+    monkeypatch.setattr(memory, "SIMULATED", False)
+    monkeypatch.setattr(memory, "BYTES_PER_COPY", 64)
+    monkeypatch.setattr(memory, "cuda", cuda)
+    monkeypatch.setattr(memory, "empty", np.empty)
+    copier, arrays, rng = memory.Copier(), memory.DeviceArrays(), np.random.default_rng(0)
+    for n in (50, 7, 90):
+        given = {
+            "rows": rng.normal(size=(n, 3)),
+            "topics": rng.integers(0, 99, 5 * n).astype(np.uint16),
+            "empty": np.zeros((0, 2), np.int32),
+        }
+        found = arrays.filled(given, copier)
+        for name, array in given.items():
+            np.testing.assert_array_equal(getattr(found, name), array)
+            assert getattr(found, name).dtype == array.dtype
+        np.testing.assert_array_equal(copier.to_host(found.topics), given["topics"])
