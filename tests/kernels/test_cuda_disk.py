@@ -137,6 +137,12 @@ def test_a_word_with_more_tokens_than_32_bits_count_is_refused(frame, on_disk, t
         mc2.MC2(device="cuda", **SCHEDULE).fit(mc2.ParquetFolder(tmp_path))
 
 
+def test_a_corpus_of_which_a_chunk_exceeds_the_memory_of_the_gpu_is_refused(size, memory):
+    message = "device 'cuda' requires [0-9]+ bytes for the largest of 64 parts of the corpus, got 2"
+    with pytest.raises(InputError, match=message):
+        Case("words", np.inf, size).device(max_bytes=10)
+
+
 class Log:
     """Calls of a function by another thread, in their order."""
 

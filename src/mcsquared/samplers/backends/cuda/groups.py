@@ -38,13 +38,10 @@ class ResidentGroups(LocalBackend):
 
     def load_labels(self, state: State, key: Key) -> None:
         """Copy labels to the GPU."""
-        self._load(Labels(state.cluster_of_group, state.topic_of_token))
-
-    def _load(self, labels: Labels) -> None:
-        self.clusters = copy_to_device(labels.cluster_of_group.astype(np.int32))
+        self.clusters = copy_to_device(state.cluster_of_group.astype(np.int32))
         self.topics = None
         if self.corpus.keeps_topics:
-            self.topics = copy_to_device(labels.topic_of_token.astype(np.uint16))
+            self.topics = copy_to_device(state.topic_of_token.astype(np.uint16))
 
     def save_labels(self, state: State, clusters_only: bool = False) -> None:
         """Copy labels to a state."""
@@ -57,15 +54,17 @@ class ResidentGroups(LocalBackend):
         if self._on_host is None:
             no_topics = np.zeros(0, np.uint16)
             topics = copy_to_host(self.topics) if self.corpus.keeps_topics else no_topics
-            self._on_host = Labels(copy_to_host(self.clusters), topics)
+            self._before = self._on_host = Labels(copy_to_host(self.clusters), topics)
         labels, result = function(self.observations, self._on_host, argument, self.threads)
         self._on_host = None if isinstance(labels, Labels) else labels
         self._new = Labels(labels.cluster_of_group, labels.topic_of_token)
         return [result]
 
     def load_mapped(self) -> None:
-        """Copy the labels to the GPU that the functions have returned."""
-        self._load(self._new)
+        """Copy the labels to the GPU that the functions have changed."""
+        self.clusters = copy_to_device(self._new.cluster_of_group.astype(np.int32))
+        if self._new.topic_of_token is not self._before.topic_of_token:
+            self.topics = copy_to_device(self._new.topic_of_token.astype(np.uint16))
 
     def count_by_unit(self, argument: UnitCount) -> Int32s:
         """Count groups by parent and cluster, on the host, to which clusters alone are copied."""
