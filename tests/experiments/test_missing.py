@@ -20,8 +20,8 @@ def corpus_of_all_kinds():
 
 def test_removed_contexts_are_missing_and_others_are_unchanged():
     corpus = corpus_of_all_kinds()
-    hidden = missing.hide(corpus, np.array([1]))
-    for name, column in hidden.contexts.items():
+    changed = missing.hide(corpus, np.array([1]))
+    for name, column in changed.contexts.items():
         assert column.kind == corpus.contexts[name].kind
         np.testing.assert_array_equal(column.observed, [True, False, True])
         for row in (0, 2):

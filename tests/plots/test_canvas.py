@@ -56,9 +56,9 @@ def test_text_from_data_is_drawn_literally(text):
     from matplotlib import pyplot
 
     ax = pyplot.figure().add_subplot()
-    shown = ax.text(0, 0, label_text(text))
-    shown.figure.canvas.draw()
-    letters, mathematics = shown._preprocess_math(shown.get_text())
+    label = ax.text(0, 0, label_text(text))
+    label.figure.canvas.draw()
+    letters, mathematics = label._preprocess_math(label.get_text())
     assert (letters, mathematics) == (text, False)
 
 

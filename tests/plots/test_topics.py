@@ -15,11 +15,11 @@ def test_every_topic_has_its_words_with_bars_of_their_probabilities(posterior):
     ax = plots.topic_words(posterior, n_words=3)
     assert len(ax.containers) == posterior.n_topics
     table = posterior.topics(n_words=3)
-    shown = texts(ax)
+    text = texts(ax)
     for topic, bars in enumerate(ax.containers):
         words = table["words"][topic].split(", ")
-        first = 1 + shown.index(f"topic {topic} ({table['weight'][topic]:.1%})")
-        assert shown[first : first + len(words)] == words
+        first = 1 + text.index(f"topic {topic} ({table['weight'][topic]:.1%})")
+        assert text[first : first + len(words)] == words
         lengths = np.array([bar.get_width() for bar in bars])
         probability = posterior.word_given_topic.loc[topic, words].to_numpy()
         np.testing.assert_allclose(lengths / lengths[0], probability / probability[0])

@@ -85,8 +85,8 @@ def test_pyldavis_keeps_the_order_of_the_topics(posterior, tmp_path):
     table = pd.DataFrame({name: data["tinfo"][name] for name in ("Term", "Category", "Freq")})
     for topic, words in enumerate(posterior.topics(n_words=3)["words"]):
         listed = words.split(", ")  # words that occur in the topic
-        shown = table[table["Category"] == f"Topic{topic}"].nlargest(len(listed), "Freq")
-        assert set(shown["Term"]) == set(listed)
+        terms = table[table["Category"] == f"Topic{topic}"].nlargest(len(listed), "Freq")
+        assert set(terms["Term"]) == set(listed)
 
 
 def test_pyldavis_keeps_the_ids_of_the_topics(posterior):
@@ -98,8 +98,8 @@ def test_pyldavis_keeps_the_ids_of_the_topics(posterior):
     weights = posterior.tokens_of_cluster @ posterior.token_shares
     np.testing.assert_allclose(shares, weights / weights.sum(), rtol=1e-6)
     assert prepared.topic_order == [0, 1, 2, 3]
-    shown = prepared.topic_info[prepared.topic_info["Category"] == "Topic0"]
-    assert set(shown.nlargest(3, "Freq")["Term"]) == {"wört3", "wört4", "wört5"}
+    terms = prepared.topic_info[prepared.topic_info["Category"] == "Topic0"]
+    assert set(terms.nlargest(3, "Freq")["Term"]) == {"wört3", "wört4", "wört5"}
     assert '"mdsDat"' in prepared.to_json()
 
 

@@ -88,9 +88,9 @@ class Browser:
         """Open a section by its address and wait until it is drawn."""
         address = "#/" + "/".join(quote(str(part), safe="") for part in parts)
         self.run("window.location.hash = arguments[0]", address)
-        self.settle()
+        self.wait_for_frames()
 
-    def settle(self) -> None:
+    def wait_for_frames(self) -> None:
         """Wait for two frames, after which the page is drawn."""
         self.driver.execute_async_script(
             "const done = arguments[0];"
@@ -124,13 +124,13 @@ class Browser:
 
         for key in keys:
             ActionChains(self.driver).send_keys(key).perform()
-        self.settle()
+        self.wait_for_frames()
 
     def click(self, element: Any) -> None:
         """Click a button or a link; fails if another element covers it."""
         self.run("arguments[0].scrollIntoView({ block: 'center' })", element)
         element.click()
-        self.settle()
+        self.wait_for_frames()
 
     def type(self, selector: str, text: str) -> None:
         """Type a text into a field."""
@@ -140,7 +140,7 @@ class Browser:
             selector,
             text,
         )
-        self.settle()
+        self.wait_for_frames()
 
     def choose(self, selector: str, value: str) -> None:
         self.run(
@@ -149,7 +149,7 @@ class Browser:
             selector,
             value,
         )
-        self.settle()
+        self.wait_for_frames()
 
     @property
     def fragment(self) -> str:

@@ -82,7 +82,7 @@ def test_the_map_reacts_to_the_pointer(browser, pages):
     title = browser.text("#tip .tip-title")
     ActionChains(browser.driver).click().perform()
     browser.wait(lambda: browser.fragment.startswith("#/groups/"))
-    browser.settle()
+    browser.wait_for_frames()
     assert browser.text("article h3") == title
 
 
@@ -99,7 +99,7 @@ def test_the_map_reacts_to_keys_and_has_all_colour_schemes(browser, pages):
     for value in values:
         browser.choose(".toolbar select", value)
     browser.run("[...document.querySelectorAll('.switch button')][1].click()")  # by topics
-    browser.settle()
+    browser.wait_for_frames()
     browser.run("document.querySelector('canvas.map').focus()")
     browser.press("\ue007")
     assert browser.fragment.startswith("#/groups/")
@@ -247,7 +247,7 @@ def test_numbers_and_dates_are_found_and_have_pages(browser, pages, query, expec
     links = [a for a in browser.addresses() if a.startswith("#/values/")]
     assert links
     browser.run("window.location.hash = arguments[0]", links[0])
-    browser.settle()
+    browser.wait_for_frames()
     assert browser.text("main h2").startswith(expected)
     groups = browser.texts("main .group-row")
     assert f"{len(groups)} group" in browser.text()
@@ -272,9 +272,9 @@ def test_typical_groups_show_the_beginning_of_their_texts(browser, pages, tab):
     browser.open(pages["words"])
     browser.run("location.hash = arguments[0]", f"#/{tab}/1")
     browser.wait(lambda: browser.texts("article .excerpt"))
-    shown = browser.texts("article .excerpt")
-    assert 0 < len(shown) <= 5
-    assert all(re.fullmatch(r"Wört0, wört\d+ and wört3 of text \d+", text) for text in shown)
+    excerpts = browser.texts("article .excerpt")
+    assert 0 < len(excerpts) <= 5
+    assert all(re.fullmatch(r"Wört0, wört\d+ and wört3 of text \d+", text) for text in excerpts)
     names = "return [...document.querySelectorAll('ol.plain')].flatMap((list) => list.csv())"
     assert all(len(row) == 2 for row in browser.run(names))
 

@@ -80,7 +80,7 @@ def test_clusters_can_be_renamed_and_the_names_saved(page):
     page.click(page.one(".rename"))
     page.type(".rename-field", "Home affairs")
     page.run("document.querySelector('.rename-field').blur()")
-    page.settle()
+    page.wait_for_frames()
     assert page.text(".lead").startswith("Home affairs")
     page.click(page.all(".rename")[1])
     assert saved(page) == [["labels.json", '{"clusters":{"0":"Home affairs"},"topics":{}}']]

@@ -251,7 +251,7 @@ class BackgroundDesign(WordsDesign):
         """Draw all data given the labels; a number is from its cluster with probability ρ."""
         data = super().draw_data(clusters, topics, rng, shapes)
         foreground = self.has_number & (rng.random(len(clusters)) < rng.random())
-        sources = [k if own else -1 for k, own in zip(clusters, foreground, strict=True)]
+        sources = [k if is_in else -1 for k, is_in in zip(clusters, foreground, strict=True)]
         numbers = np.where(self.has_number, draw_gaussian(sources, YEAR, rng), np.nan)
         return replace(data, numbers=numbers, foreground=foreground)
 

@@ -24,8 +24,8 @@ function shortlistRows(context, of, id, byDistinctness) {
 
 // Values of the contexts of groups have pages.
 function valueLink(context, value, options = { class: 'link' }, text = context.categories[value]) {
-  const shown = h('span', {}, text);
-  return context.number === undefined ? h('span', options, shown) : h('a', { ...options, href: address('values', context.number, value) }, shown);
+  const label = h('span', {}, text);
+  return context.number === undefined ? h('span', options, label) : h('a', { ...options, href: address('values', context.number, value) }, label);
 }
 
 function categoryBars(context, of, id, colour) {

@@ -11,8 +11,8 @@ function download(name, type, text) { save(name, `data:${type};charset=utf-8,${e
 
 function csvOf(rows) {
   // An apostrophe keeps spreadsheets from running a text as a formula.
-  const cell = (shown) => {
-    const value = /^−[\d.]+$/.test(shown) ? Number(shown.replace('−', '-')) : shown;
+  const cell = (content) => {
+    const value = /^−[\d.]+$/.test(content) ? Number(content.replace('−', '-')) : content;
     const text = typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value ?? '');
     return /[",\n\r]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
   };
