@@ -254,6 +254,6 @@ def test_near_empty_topics_are_listed_only_on_request():
     tokens = 10_000 * draw.topics_in_cluster.toarray()
     tokens[:, posterior.topic_order[-1]] = [1, 0, 0]
     draw.__dict__["topics_in_cluster"] = sparse.csr_matrix(tokens.astype(np.int32))
-    assert posterior.n_shown_topics == posterior.n_topics - 1
+    assert posterior.n_listed_topics == posterior.n_topics - 1
     assert len(posterior.topics()) == posterior.n_topics - 1
     assert len(posterior.topics(include_small=True)) == posterior.n_topics

@@ -164,7 +164,7 @@ def test_intervals_of_few_values_have_a_probability_near_their_level():
 def test_effects_are_differences_from_the_average_with_intervals(fitted):
     table = fitted.posterior_.effects("place")
     assert list(table) == ["value", "topic", "effect", "low", "high"]
-    n_topics = fitted.posterior_.n_shown_topics
+    n_topics = fitted.posterior_.n_listed_topics
     assert len(table) == 3 * n_topics
     clear = table[table["effect"].abs() > 0.01]  # the means of rare topics are skewed
     assert (clear["low"] <= clear["effect"]).all()

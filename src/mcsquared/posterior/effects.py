@@ -67,7 +67,7 @@ def effects_of(posterior: Posterior, name: str) -> EffectSummary:
     if name not in effects:
         names = ", ".join(map(repr, effects)) or "none"
         raise InputError(f"name must be one of the effects of this model ({names}), got {name!r}")
-    n_values, n_topics = effects[name].n_values, posterior.n_shown_topics
+    n_values, n_topics = effects[name].n_values, posterior.n_listed_topics
     result = np.zeros((3, n_values, n_topics))
     block = max(BLOCK_SIZE // max(N_SAMPLES * n_topics, 1), 1)
     rng = np.random.default_rng(np.random.SeedSequence(posterior.seed, spawn_key=(STREAM,)))
@@ -96,7 +96,7 @@ def summarise(samples: Floats, interval: tuple[float, float]) -> Floats:
 
 def _samples(posterior: Posterior, name: str, rows: slice, rng: Rng) -> Iterator[Floats]:
     """Yield samples of the effects of some values: (n_samples, n_values, n_topics)."""
-    n_topics, weights = posterior.n_shown_topics, posterior.parameter_weights
+    n_topics, weights = posterior.n_listed_topics, posterior.parameter_weights
     drawn = zip(posterior.parameters, posterior.counterparts, strict=True)
     for weight, (draw, topic) in zip(weights, drawn, strict=True):
         n_samples = round(N_SAMPLES * weight / weights.sum())

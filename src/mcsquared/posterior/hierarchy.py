@@ -53,7 +53,7 @@ class Hierarchy:
 
         Examples
         --------
-        >>> len(posterior.hierarchy(of="topics").to_frame()) == posterior.n_shown_topics - 1
+        >>> len(posterior.hierarchy(of="topics").to_frame()) == posterior.n_listed_topics - 1
         True
         """
         frame = pd.DataFrame(self.linkage, columns=["first", "second", "distance", "size"])
@@ -74,7 +74,7 @@ def hierarchy(posterior: Posterior, of: str) -> Hierarchy:
     else:
         draw = posterior.representative_draw
         similarity = topic_similarity(draw, draw, posterior.priors.content)
-        n = posterior.n_shown_topics
+        n = posterior.n_listed_topics
         topics = posterior.topic_order[:n]
         similarity = similarity[np.ix_(topics, topics)]
         names, weights = topic_names(posterior)[:n], posterior.tokens_of_topic[:n]

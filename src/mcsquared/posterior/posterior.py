@@ -107,7 +107,7 @@ class Posterior(RepresentativeTopics, ContextRelevance, ContextEffects, UpperLev
     True
     >>> posterior.text_options  # of `Corpus.from_texts`
     {}
-    >>> posterior.n_shown_topics <= posterior.n_topics, posterior.words_in_topic.dtype
+    >>> posterior.n_listed_topics <= posterior.n_topics, posterior.words_in_topic.dtype
     (True, dtype('bool'))
     >>> len(posterior.topic_alignment[0]) == posterior.parameters[0].n_topics
     True
@@ -269,19 +269,19 @@ class Posterior(RepresentativeTopics, ContextRelevance, ContextEffects, UpperLev
         ----------
         n_words : int
         include_small : bool
-            Whether to list near-empty topics (see `n_shown_topics`) as well.
+            Whether to list near-empty topics (see `n_listed_topics`) as well.
 
         Examples
         --------
         >>> posterior.topics(n_words=3).columns.tolist()
         ['topic', 'name', 'weight', 'n_tokens', 'words', 'coherence', 'diversity', 'stability']
-        >>> len(posterior.topics()) == posterior.n_shown_topics
+        >>> len(posterior.topics()) == posterior.n_listed_topics
         True
         >>> posterior.words_in_topic.shape == posterior.components.shape
         True
         """
         table = tables.topic_table(self, n_words, topic_names(self))
-        return table if include_small else table.head(self.n_shown_topics)
+        return table if include_small else table.head(self.n_listed_topics)
 
     def clusters(self) -> pd.DataFrame:
         """Return one row per cluster: name, n_groups, n_tokens, share, stability, topics, contexts.
@@ -365,7 +365,7 @@ class Posterior(RepresentativeTopics, ContextRelevance, ContextEffects, UpperLev
 
         Examples
         --------
-        >>> len(posterior.prevalence_difference("position", 1.0, 4.0)) == posterior.n_shown_topics
+        >>> len(posterior.prevalence_difference("position", 1.0, 4.0)) == posterior.n_listed_topics
         True
         """
         return difference_table(self, name, first, second)

@@ -54,7 +54,7 @@ def prevalence_of(posterior: Posterior, name: str, n_values: int | None = None) 
         rows = np.argsort(-n_groups, kind="stable")[:n_values]
         by_value = by_value.take(rows)
         n_groups = n_groups[rows]
-    n_topics = posterior.n_shown_topics
+    n_topics = posterior.n_listed_topics
     result = np.zeros((3, len(n_groups), n_topics))
     n_samples = _N_REPLICATES * len(posterior.parameters)
     block = max(BLOCK_SIZE // max(n_samples * n_topics, 1), 1)
@@ -88,7 +88,7 @@ def difference_table(posterior: Posterior, name: str, first: Any, second: Any) -
     rows = _position(by_value, "first", first), _position(by_value, "second", second)
     samples = _samples(posterior, by_value.take(rows))
     difference, low, high = summarise(samples[:, :1] - samples[:, 1:], _INTERVAL)[:, 0]
-    n_topics = posterior.n_shown_topics
+    n_topics = posterior.n_listed_topics
     return pd.DataFrame(
         {
             "topic": np.arange(n_topics),
@@ -122,7 +122,7 @@ def _samples(posterior: Posterior, by_value: _ValueGroups) -> Floats:
     weights are the same in every call. Topics without a counterpart in a draw are NaN.
     """
     rng = np.random.default_rng(posterior.seed)
-    n_topics = posterior.n_shown_topics
+    n_topics = posterior.n_listed_topics
     samples, n_draws = [], len(posterior.parameters)
     draws = (posterior.parameter_weights, posterior.parameters, posterior.counterparts)
     for draw_weight, draw, topic in zip(*draws, strict=True):

@@ -46,7 +46,7 @@ class RepresentativeTopics(ConsensusPartition):
         return self.representative_draw.n_topics
 
     @property
-    def n_shown_topics(self) -> int:
+    def n_listed_topics(self) -> int:
         """Number of topics in tables and reports: near-empty ones, the last, are left out.
 
         A topic is near-empty with fewer than 1 in 10,000 tokens, or fewer than five tokens (1 in

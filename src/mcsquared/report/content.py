@@ -57,8 +57,8 @@ def word_data(posterior: Posterior, words: TopicWords) -> dict[str, Any]:
     frequent = np.argsort(-words.frequency, kind="stable")[:_MAX_WORDS]
     listed = np.unique(np.concatenate([frequent, *lists])).astype(np.int64)
     joint = words.topics[:, listed] * posterior.tokens_of_topic[:, None]
-    listed_topics = joint[: posterior.n_shown_topics]
-    topic_of_word = np.argsort(-listed_topics, axis=0, kind="stable")[:N_TOPICS_OF_WORD].T
+    listed_joint = joint[: posterior.n_listed_topics]
+    topic_of_word = np.argsort(-listed_joint, axis=0, kind="stable")[:N_TOPICS_OF_WORD].T
     share = np.take_along_axis((joint / np.maximum(joint.sum(axis=0), 1e-300)).T, topic_of_word, 1)
     return {
         "vocabulary": words.texts(listed),
@@ -165,7 +165,7 @@ def cluster_data(
         "names": cluster_names(posterior, dimensions),
         "size": pack(np.bincount(posterior.labels)),
         "tokens": pack(posterior.tokens_of_cluster),
-        "topics": _largest_shares(*(part[:, : posterior.n_shown_topics] for part in shares)),
+        "topics": _largest_shares(*(part[:, : posterior.n_listed_topics] for part in shares)),
         "words": words and _words_of_clusters(posterior, words, shares.share),
         "images": pack(shares.share @ posterior.components) if has_images else None,
         "overlap": pack(cluster_overlap(posterior)),
@@ -227,8 +227,8 @@ def topic_data(
     """Return the topics' part of the report, except for their typical groups."""
     table = posterior.topics(include_small=True)
     return {
-        "n": posterior.n_shown_topics,
-        "n_unlisted": posterior.n_topics - posterior.n_shown_topics,
+        "n": posterior.n_listed_topics,
+        "n_unlisted": posterior.n_topics - posterior.n_listed_topics,
         "tokens": pack(posterior.tokens_of_topic),
         "share": pack(token_share_of_topic(posterior)),
         "stability": table["stability"].round(3).tolist(),

@@ -67,7 +67,7 @@ def group_data(
     other = likely.second_choice(posterior.labels)
     points = position_groups(discs, labels, likely.confidence, other, np.log1p(tokens))
     limit = _SHORT_NAME_LENGTH if len(groups) > _MANY_GROUPS else _MAX_NAME_LENGTH
-    top = _largest_columns(shares[groups, : posterior.n_shown_topics], N_TOPICS_OF_GROUP)
+    top = _largest_columns(shares[groups, : posterior.n_listed_topics], N_TOPICS_OF_GROUP)
     data: dict[str, Any] = {
         "n": len(groups),
         "numbers": pack(groups) if len(groups) < posterior.n_groups else None,

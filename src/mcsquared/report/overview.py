@@ -61,7 +61,7 @@ def key_figures(posterior: Posterior, unit: str) -> list[dict[str, str]]:
         ("groups", posterior.n_groups, median),
         (unit, int(posterior.tokens_per_group.sum()), content),
         ("clusters", posterior.n_clusters, f"consensus; {counts['clusters']}"),
-        ("topics", posterior.n_shown_topics, _note_on_topics(posterior, counts["topics"])),
+        ("topics", posterior.n_listed_topics, _note_on_topics(posterior, counts["topics"])),
         *(
             (f"units of {units.name}", len(units.unit_names), _note_on_types(posterior, units.name))
             for units in posterior.units
@@ -87,7 +87,7 @@ def _note_on_types(posterior: Posterior, level: str) -> str:
 
 
 def _note_on_topics(posterior: Posterior, in_draws: str) -> str:
-    n_unlisted = posterior.n_topics - posterior.n_shown_topics
+    n_unlisted = posterior.n_topics - posterior.n_listed_topics
     return f"{in_draws}; {n_unlisted:,} near-empty not shown" if n_unlisted else in_draws
 
 

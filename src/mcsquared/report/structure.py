@@ -26,7 +26,7 @@ _MAX_TOTAL_LENGTH = 12_000_000  # characters of all texts; each is shorter if th
 def hierarchy_data(posterior: Posterior) -> dict[str, Any]:
     """Return the merges of clusters and of topics, each None if they are too few or too many."""
     data: dict[str, Any] = {}
-    for of, n in (("clusters", posterior.n_clusters), ("topics", posterior.n_shown_topics)):
+    for of, n in (("clusters", posterior.n_clusters), ("topics", posterior.n_listed_topics)):
         data[of] = None
         if 2 < n <= _MAX_LEAVES:
             hierarchy = posterior.hierarchy(of)
@@ -44,7 +44,7 @@ def topic_positions(posterior: Posterior) -> list[list[float]] | None:
 
     None if there are fewer than three topics.
     """
-    n = posterior.n_shown_topics
+    n = posterior.n_listed_topics
     if n < 3:
         return None
     draw, topics = posterior.representative_draw, posterior.topic_order[:n]
@@ -60,7 +60,7 @@ def prevalence_data(posterior: Posterior) -> list[dict[str, Any] | None]:
     """Return topic shares by value, with intervals, for each context; None where undefined."""
     data: list[dict[str, Any] | None] = []
     for name, column in posterior.contexts.items():
-        if column.kind == "vector" or posterior.n_shown_topics == 0:
+        if column.kind == "vector" or posterior.n_listed_topics == 0:
             data.append(None)
             continue
         try:
