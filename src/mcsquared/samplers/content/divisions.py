@@ -130,24 +130,24 @@ def divide(
     if bases.rest.size == 0 and division.mode != ANCHORS:
         tabulated = tabulate_odds(division.lam, launch.shares)
     pairs = (division.pairs, launch, tabulated, bases)
-    given = (*division[:2], *groups, *pairs, division.key, sides)
+    arguments = (*division[:2], *groups, *pairs, division.key, sides)
     shapes = {"tables": (n_sides, n_slots), "log_proposal": n_sides // 2, "n_moved": 1}
-    sums = _sum_chunks(observations, divide_groups, given, shapes, threads)
+    sums = _sum_chunks(observations, divide_groups, arguments, shapes, threads)
     sums |= sum_by_label(observations, sides, n_sides + 1, threads)
     return labels._replace(sides=sides, bases=bases), sums
 
 
 def bases_of_groups(
-    observations: Observations, labels: DividedLabels, given: GroupDivision | GroupSets
+    observations: Observations, labels: DividedLabels, argument: GroupDivision | GroupSets
 ) -> GroupBases:
     """Return the parts of each group's base measure that do not depend on the shares of its set."""
-    values, lam = observations.effect_values, given.lam
+    values, lam = observations.effect_values, argument.lam
     if labels.bases is not None:
         return labels.bases
-    if given.effects is None or values is None:
+    if argument.effects is None or values is None:
         return GroupBases(lam, np.zeros(0), np.zeros(0))
     bases = GroupBases(lam, np.zeros(observations.n_groups), np.zeros(len(labels.rows.column)))
-    fill_rest_of_entries(lam, labels.rows, values, given.effects, bases.weight, bases.rest)
+    fill_rest_of_entries(lam, labels.rows, values, argument.effects, bases.weight, bases.rest)
     return bases
 
 
@@ -178,9 +178,9 @@ def sum_moments(
     tabulated = np.zeros((0, 0, 0))
     if bases.rest.size == 0:
         tabulated = tabulate_moments(sets.lam, sets.shares)
-    given = (observations.groups, labels.rows, labels.sides, bases, sets.shares, tabulated)
+    arguments = (observations.groups, labels.rows, labels.sides, bases, sets.shares, tabulated)
     shapes = dict.fromkeys(("means", "variances"), sets.shares.shape)
-    return labels, _sum_chunks(observations, sum_table_moments, given, shapes, threads)
+    return labels, _sum_chunks(observations, sum_table_moments, arguments, shapes, threads)
 
 
 def draw_set_tables(
@@ -192,9 +192,9 @@ def draw_set_tables(
     if bases.rest.size == 0:
         log_gammas = tabulate_log_gammas(sets.lam, sets.shares)
     new = (*sets[:2], log_gammas, sets.key)
-    given = (observations.groups, labels.rows, labels.sides, bases, *new)
+    arguments = (observations.groups, labels.rows, labels.sides, bases, *new)
     shapes = {"tables": sets.shares.shape, "log_likelihood": len(sets.shares)}
-    return labels, _sum_chunks(observations, draw_tables_of_sets, given, shapes, threads)
+    return labels, _sum_chunks(observations, draw_tables_of_sets, arguments, shapes, threads)
 
 
 class LamCandidates(NamedTuple):
@@ -213,9 +213,9 @@ def sum_given_lams(
     observations: Observations, labels: DividedLabels, argument: LamCandidates, threads: ThreadPool
 ) -> tuple[DividedLabels, SumsByName]:
     """Sum log p(n_j | λ, τ) over all groups for every λ, or draw the tables of all groups."""
-    given = (observations.groups, labels.rows, labels.cluster_of_group, *argument)
+    arguments = (observations.groups, labels.rows, labels.cluster_of_group, *argument)
     shapes = {"tables": argument.shares.shape, "log_likelihood": len(argument.lams)}
-    return labels, _sum_chunks(observations, add_groups_given_lams, given, shapes, threads)
+    return labels, _sum_chunks(observations, add_groups_given_lams, arguments, shapes, threads)
 
 
 class RowCount(NamedTuple):
@@ -252,8 +252,8 @@ def end_division(
     inside = labels.sides < len(cluster_of_side)
     clusters = labels.cluster_of_group.copy()
     clusters[inside] = cluster_of_side[labels.sides[inside]]
-    given, shapes = (observations.groups, labels.rows, clusters), {"topics_in_cluster": slots}
-    sums = _sum_chunks(observations, sum_topics, given, shapes, threads, np.int32)
+    arguments, shapes = (observations.groups, labels.rows, clusters), {"topics_in_cluster": slots}
+    sums = _sum_chunks(observations, sum_topics, arguments, shapes, threads, np.int32)
     sums |= sum_by_label(observations, clusters, slots[0], threads)
     if row_of_unit is not None:
         sums["children"] = count_children(observations, clusters, row_of_unit, slots[0])
@@ -274,19 +274,19 @@ def _with_outliers(
 def _sum_chunks(
     observations: Observations,
     kernel: Callable[..., None],
-    given: tuple[Any, ...],
+    arguments: tuple[Any, ...],
     shapes: dict[str, Any],
     threads: ThreadPool,
     dtype: type = np.int64,
 ) -> SumsByName:
     """Call a kernel for all chunks of groups; return the arrays that it adds to, by name.
 
-    The kernel takes a range of chunks, the arguments ``given``, and an array of each shape.
+    The kernel takes a range of chunks, ``arguments``, and an array of each shape.
     """
 
     def run(first: int, last: int) -> SumsByName:
         sums = {name: np.zeros(shape, dtype) for name, shape in shapes.items()}
-        kernel(first, last, *given, *sums.values())
+        kernel(first, last, *arguments, *sums.values())
         return sums
 
     n_chunks = len(observations.layout.chunk_start) - 1

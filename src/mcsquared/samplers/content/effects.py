@@ -76,8 +76,8 @@ def draw_word_topics(task: GroupTask, max_slots: int) -> None:
     def sweep(chosen: Int64s, base: Float32s) -> None:
         kernels.fill_bases(chosen, labels.cluster_of_group, values, sources, base)
         if n_slots > max_slots:
-            found = (base, psi, globals_.key, labels.topic_of_token)
-            kernels.sweep_tokens_of_many_topics(chosen, *tokens, *found)
+            arguments = (base, psi, globals_.key, labels.topic_of_token)
+            kernels.sweep_tokens_of_many_topics(chosen, *tokens, *arguments)
             return
         rows[chosen] = np.arange(len(chosen))
         part, weights = np.array([0, len(chosen)]), (base, psi, blocks)

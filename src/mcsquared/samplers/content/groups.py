@@ -141,12 +141,12 @@ def resample_groups_with_scores(task: GroupTask, scores: GroupScores) -> dict[st
     assert parents is not None
     topic_log_likelihood = np.zeros(len(groups.chunk_start) - 1)
     rows = (parents.log_rows, parents.row_of_unit[observations.parent_of_group])
-    given = (groups, scores.base, scores.groups, *rows, globals_.key)
+    arguments = (groups, scores.base, scores.groups, *rows, globals_.key)
 
     def assign(first: int, last: int) -> tuple[Int32s, Int32s]:
         topics, tables = np.zeros((2, *scores.base.shape), np.int32)
         out = (labels.cluster_of_group, topics, tables, topic_log_likelihood)
-        resample_scored_groups(first, last, *given, *out)
+        resample_scored_groups(first, last, *arguments, *out)
         return topics, tables
 
     work = 5.0 * observations.n_tokens + 6.0 * observations.n_groups * len(scores.base)

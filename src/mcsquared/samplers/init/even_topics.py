@@ -105,8 +105,8 @@ class EvenTopics:
             threshold = rng.random(len(removed)) * cumulative[:, -1]
             topic[part][removed] = (cumulative <= threshold[:, None]).sum(axis=1)
         topic -= topic > m
-        given = (topic, self.n_topics - 1, self.beta)
-        return EvenTopics(self.observations, self.clusters, *given)
+        arguments = (topic, self.n_topics - 1, self.beta)
+        return EvenTopics(self.observations, self.clusters, *arguments)
 
     def log_bound(self) -> float:
         """Return a lower bound of log p(words of clusters), for topics close to these.

@@ -144,14 +144,14 @@ def start_blocked(
         n_sweeps = sweeps_for(groups.n_tokens) if groups.n_words else 0
         is_wide = groups.has_wide_vectors
         n_sweeps = SWEEPS_IF_WIDE if is_wide else max(MIN_SWEEPS_WITHOUT_CLUSTERS, n_sweeps)
-        found = (groups, priors, topics, seed, chain, bounds, n_sweeps)
-        topics = topics_without_clusters(*found, dissolve=True)
+        arguments = (groups, priors, topics, seed, chain, bounds, n_sweeps)
+        topics = topics_without_clusters(*arguments, dissolve=True)
     elif groups.n_words and not groups_vary:
         topics = topics_without_clusters(groups, priors, topics, seed, chain, bounds)
     state = start_from(clusters, topics, groups, priors, seed, chain, bounds, rng)
     if init == "auto" and is_eligible(groups, priors):
-        given = (clusters, first, n_topics, groups, priors, seed, chain, bounds)
-        state = with_shared_mixtures(*given) or state
+        shared = (clusters, first, n_topics, groups, priors, seed, chain, bounds)
+        state = with_shared_mixtures(*shared) or state
     if groups.levels and starts_in_one:
         state = with_best_number_of_clusters(state, groups, priors, seed, chain, bounds)
     state.effects = start_effects(priors, len(state.topic_weights))
