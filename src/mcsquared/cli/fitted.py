@@ -15,12 +15,7 @@ from numpy.typing import NDArray
 
 from mcsquared import evaluation
 from mcsquared.cli.guard import check_output
-from mcsquared.cli.reading import (
-    FileOptions,
-    corpora_for_model,
-    read_for_model,
-    texts_for_model,
-)
+from mcsquared.cli.reading import FileOptions, corpora_for_model, read_for_model, texts_for_model
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError, ModelFileError, input_errors
 from mcsquared.estimator import MC2

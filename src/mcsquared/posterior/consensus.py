@@ -127,10 +127,7 @@ class _Search:
     """Search for the partition of the units with the smallest expected loss, within a budget."""
 
     def __init__(
-        self,
-        draws: Int32s,
-        term: Callable[[NDArray[Any]], Floats],
-        max_clusters: int | None = None,
+        self, draws: Int32s, term: Callable[[NDArray[Any]], Floats], max_clusters: int | None = None
     ) -> None:
         from mcsquared.kernels.cpu import consensus as kernels
 

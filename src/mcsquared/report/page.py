@@ -34,12 +34,7 @@ from mcsquared.report.content import (
     word_data,
 )
 from mcsquared.report.contexts import context_data
-from mcsquared.report.groups import (
-    TypicalGroups,
-    group_data,
-    group_topic_shares,
-    typical_groups,
-)
+from mcsquared.report.groups import TypicalGroups, group_data, group_topic_shares, typical_groups
 from mcsquared.report.layout import cluster_discs, disc_colours
 from mcsquared.report.levels import level_data
 from mcsquared.report.overview import (
@@ -50,12 +45,7 @@ from mcsquared.report.overview import (
     relevance_data,
 )
 from mcsquared.report.packing import embedded_json, pack, pack_shares
-from mcsquared.report.structure import (
-    hierarchy_data,
-    prevalence_data,
-    text_data,
-    topic_positions,
-)
+from mcsquared.report.structure import hierarchy_data, prevalence_data, text_data, topic_positions
 from mcsquared.storage import check_target, write_text
 
 if TYPE_CHECKING:

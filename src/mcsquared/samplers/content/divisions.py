@@ -12,11 +12,7 @@ import numpy as np
 from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.kernels.cpu.effects import SourceRows, fill_rest_of_entries
 from mcsquared.kernels.cpu.lams import add_groups_given_lams
-from mcsquared.kernels.cpu.share_tables import (
-    tabulate_log_gammas,
-    tabulate_moments,
-    tabulate_odds,
-)
+from mcsquared.kernels.cpu.share_tables import tabulate_log_gammas, tabulate_moments, tabulate_odds
 from mcsquared.kernels.cpu.split_merge import (
     ANCHORS,
     GroupBases,

@@ -39,14 +39,7 @@ from mcsquared.arrays import CountArray, Floats, Int32s
 from mcsquared.families.numerics import log_rising_factorial
 from mcsquared.kernels.cpu.categories import sum_category_terms
 from mcsquared.kernels.cpu.effects import SourceRows
-from mcsquared.kernels.cpu.split_merge import (
-    ANCHORS,
-    FIXED_POINT,
-    PROPOSAL,
-    SCAN,
-    Launch,
-    Pairs,
-)
+from mcsquared.kernels.cpu.split_merge import ANCHORS, FIXED_POINT, PROPOSAL, SCAN, Launch, Pairs
 from mcsquared.kernels.rng import Step
 from mcsquared.observations import Observations
 from mcsquared.samplers.content import divisions
