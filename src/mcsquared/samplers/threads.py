@@ -166,7 +166,7 @@ class ThreadPool:
         started = time.perf_counter_ns()
         step = self._begin(n_chunks, run, work, first_chunk, even, name)
         step.end()
-        self._learn(step, work, name, time.perf_counter_ns() - started)
+        self._measure(step, work, name, time.perf_counter_ns() - started)
         return step.results
 
     def begin(
@@ -181,7 +181,7 @@ class ThreadPool:
 
         def end() -> list[Any]:
             step.end()
-            self._learn(step, work)
+            self._measure(step, work)
             return step.results
 
         return end
@@ -211,7 +211,7 @@ class ThreadPool:
         self._workers.submit(step, step.n_threads - 1)
         return step
 
-    def _learn(
+    def _measure(
         self, step: SharedStep, work: float, name: Hashable = None, wall: float | None = None
     ) -> None:
         """Measure W of a step and, given its wall time, c."""

@@ -39,27 +39,27 @@ class Moves(NamedTuple):
 
 
 def propose_moves(
-    observations: Observations, labels: Labels, given: UniqueCategories, threads: ThreadPool
+    observations: Observations, labels: Labels, argument: UniqueCategories, threads: ThreadPool
 ) -> tuple[Labels, Proposals]:
     """Draw a cluster for every group with a unique category, regardless of its bags."""
-    chosen = groups_with(observations.bags, given.is_unique)
-    task = GroupTask(observations, labels, given.globals, threads)
+    chosen = groups_with(observations.bags, argument.is_unique)
+    task = GroupTask(observations, labels, argument.globals, threads)
     base, tabulated = tabulate_factorials(task)
     contexts = GroupOrder(task).contexts
     no_bags = contexts.bags._replace(smoothing=contexts.bags.smoothing[:0])
     tokens = (chosen, observations.groups, labels.topic_of_token, base, tabulated.reshape(-1))
-    weights = (given.globals.weights.log_cluster_weights, contexts._replace(bags=no_bags))
+    weights = (argument.globals.weights.log_cluster_weights, contexts._replace(bags=no_bags))
     proposed = np.empty(len(chosen), np.int32)
 
     def run(first: int, last: int) -> None:
-        propose_clusters(first, last, *tokens, *weights, given.globals.key, proposed)
+        propose_clusters(first, last, *tokens, *weights, argument.globals.key, proposed)
 
     share = len(chosen) / max(observations.n_groups, 1)
     work = 5.0 * observations.n_tokens * share + 12.0 * len(chosen) * len(base)
     threads.map(len(chosen), run, work=work)
     clusters = labels.cluster_of_group[chosen]
     groups = observations.first_group + chosen
-    bags_of_groups = take_bags(observations.bags_given(given.shapes), chosen)
+    bags_of_groups = take_bags(observations.bags_given(argument.shapes), chosen)
     return labels, Proposals(groups, clusters, proposed, bags_of_groups)
 
 
