@@ -256,20 +256,20 @@ def test_a_call_that_returns_none_is_not_taken_for_a_lost_worker(client, monkeyp
 @pytest.mark.parametrize("seconds", [0.5, 0.03], ids=["in time", "after time limits"])
 def test_nothing_is_left_on_the_workers_after_a_fit(seconds, client, monkeypatch):
     monkeypatch.setattr(backend, "SECONDS_BETWEEN_CHECKS", seconds)
-    seen = []
+    counts = []
 
-    def look(info):
-        seen.append(sum(map(len, client.has_what().values())))
+    def count_objects(info):
+        counts.append(sum(map(len, client.has_what().values())))
 
-    gc.collect()  # what other tests have left
-    gc.disable()  # what is let go of must go by itself
+    gc.collect()  # objects of other tests
+    gc.disable()  # released objects must be deleted by reference counting
     try:
-        model = mc2.MC2(n_chains=2, callbacks=[look], **SCHEDULE | {"n_sweeps": 6})
+        model = mc2.MC2(n_chains=2, callbacks=[count_objects], **SCHEDULE | {"n_sweeps": 6})
         mc2.distributed.fit(model, words(), client=client)
         wait_until(lambda: not any(client.has_what().values()))
     finally:
         gc.enable()
-    assert 0 < max(seen) < 16, "shards and labels of one chain, and what is on its way"
+    assert 0 < max(counts) < 16, "shards and labels of one chain, and results in transit"
 
 
 def test_bytes_of_a_sweep_do_not_grow_with_the_groups(client):
@@ -342,10 +342,10 @@ def test_workers_must_be_there_and_have_the_same_mcsquared(client, monkeypatch):
         mc2.distributed.fit(mc2.MC2(), words(), client=client)
     monkeypatch.undo()
 
-    def lacks(*_):
+    def fail(*_):
         raise ImportError("no mcsquared")
 
-    monkeypatch.setattr(client, "run_on_scheduler", lacks)
+    monkeypatch.setattr(client, "run_on_scheduler", fail)
     with pytest.raises(
         InputError, match=r"at the scheduler must be .* got an error \(no mcsquared\)"
     ):

@@ -170,11 +170,11 @@ def test_an_infinite_concentration_survives_strict_json(lam):
     assert Priors.from_dict(json.loads(text)).lam == lam
 
 
-def leaves(data, path=()):
+def paths_of(data, path=()):
     if isinstance(data, dict) and data:
         for key, value in data.items():
             yield (*path, key)
-            yield from leaves(value, (*path, key))
+            yield from paths_of(value, (*path, key))
 
 
 JSON = json.dumps(Priors.for_corpus(WORDS).to_dict())
@@ -182,7 +182,7 @@ JSON = json.dumps(Priors.for_corpus(WORDS).to_dict())
 
 @settings(max_examples=300, deadline=None)
 @given(
-    path=st.sampled_from(sorted(leaves(json.loads(JSON)))),
+    path=st.sampled_from(sorted(paths_of(json.loads(JSON)))),
     value=st.sampled_from([None, -1, 0, 2.5, "x", "", [], {}, [1], {"a": 1}, True, 1e400, "inf"]),
 )
 def test_other_json_is_an_input_error_or_priors(path, value):

@@ -255,7 +255,7 @@ def contexts_of(case: str, column: Column, seed: int) -> dict[str, tuple[Any, st
     permute: dict[str, Callable[[], list[list[Any]]]] = {
         TRUE: lambda: bags,
         JUNK: lambda: bags,
-        SINGLE: lambda: dealt(bags, rng),
+        SINGLE: lambda: shuffled(bags, rng),
         BAGS: lambda: [bags[j] for j in rng.permutation(len(bags))],
     }
     contexts: dict[str, tuple[Any, str]] = {}
@@ -277,7 +277,7 @@ def items_of(column: Column) -> list[list[Any]]:
     ]
 
 
-def dealt(bags: list[list[Any]], rng: np.random.Generator) -> list[list[Any]]:
+def shuffled(bags: list[list[Any]], rng: np.random.Generator) -> list[list[Any]]:
     """Return bags of the same sizes, filled with the items of all bags in random order."""
     items = [item for bag in bags for item in bag]
     left = iter([items[i] for i in rng.permutation(len(items))])

@@ -40,7 +40,7 @@ def as_engine_priors(priors):
 
 
 def chain(case, in_turn):
-    """The exact distribution, and how to sweep and see a chain that should have it."""
+    """The exact distribution, with functions that sweep and read a chain that should have it."""
     posterior, exact = without_clusters(case)
     observations, priors = case.observations, as_engine_priors(case.priors)
     bounds = Bounds(1, None)
@@ -53,12 +53,12 @@ def chain(case, in_turn):
         else:
             hdp.sweep(state, observations, priors, 5, 0, bounds)
 
-    def see():
+    def labels_of_state():
         groups = range(observations.n_groups)
         topics = state.topic_of_token.tolist()
         return columns_of(groups, topics, posterior.group_of_token, posterior.word_of_token)
 
-    return exact, sweep, see, state, observations
+    return exact, sweep, labels_of_state, state, observations
 
 
 @pytest.mark.parametrize("in_turn", [False, True], ids=["side by side", "in turn"])
@@ -66,8 +66,8 @@ def chain(case, in_turn):
     ("v", "eta"), [(0.7, 1.3), (Gamma(2.0, 1.0), Gamma(2.0, 2.0))], ids=["fixed", "resampled"]
 )
 def test_both_sweeps_agree_with_enumeration(in_turn, v, eta):
-    exact, sweep, see, state, observations = chain(tiny(v, eta), in_turn)
-    visits = visit(sweep, see, 1500, exact)
+    exact, sweep, labels_of_state, state, observations = chain(tiny(v, eta), in_turn)
+    visits = visit(sweep, labels_of_state, 1500, exact)
     everything = distance(visits, lambda columns: columns)
     n_topics = distance(visits, len)
     assert everything.total_variation < 0.02 + 1.5 * everything.expected, everything
@@ -77,9 +77,9 @@ def test_both_sweeps_agree_with_enumeration(in_turn, v, eta):
 
 def test_wrong_tables_are_detected(monkeypatch):
     """Every token a table of its own: what the enumeration must tell from the right ones."""
-    exact, sweep, see, _, _ = chain(tiny(), in_turn=True)
+    exact, sweep, labels_of_state, _, _ = chain(tiny(), in_turn=True)
     monkeypatch.setattr(hdp, "draw_tables", lambda customers, *_: customers)
-    everything = distance(visit(sweep, see, 1000, exact), lambda columns: columns)
+    everything = distance(visit(sweep, labels_of_state, 1000, exact), lambda columns: columns)
     assert everything.total_variation > 0.02 + 1.5 * everything.expected, everything
 
 

@@ -145,11 +145,11 @@ def exact_posterior(counts, model):
 def test_clusters_and_switches_follow_the_exact_posterior(model, counts, n_sweeps):
     chain = MGCTMChain(model, Corpus(counts), seed=3)
 
-    def see():
+    def labels_of_state():
         topics = chain.topic_of_token.tolist()
         return summary(chain.cluster_of_group.tolist(), topics, model.n_local_topics)
 
-    visits = visit(chain.sweep, see, n_sweeps, exact_posterior(counts, model))
+    visits = visit(chain.sweep, labels_of_state, n_sweeps, exact_posterior(counts, model))
     for what in (lambda state: state[0], lambda state: state[1:], lambda state: state):
         found = distance(visits, what)
         assert found.total_variation < 0.005 + 2 * found.expected

@@ -55,12 +55,12 @@ def test_topics_and_components_agree_with_enumeration(setting):
     case = tiny(v, eta)
     state, components, sweep = chain(case, times)
 
-    def see():
+    def labels_of_state():
         topics = state.topic_of_token.tolist()
         pairs = zip(topics, components.component_of_token.tolist(), strict=True)
         return canonical(topics), canonical(pairs)
 
-    visits = visit(sweep, see, 2500, with_times(case, TIMES, times, 0.8))
+    visits = visit(sweep, labels_of_state, 2500, with_times(case, TIMES, times, 0.8))
     everything = distance(visits, lambda labels: labels)
     assert everything.total_variation < 1.3 * everything.expected, everything
     assert distance(visits, n_topics).largest_z < 3.5
@@ -74,12 +74,12 @@ def test_one_component_for_each_topic_is_detected():
     case = tiny(v, eta)
     state, components, sweep = chain(case, times, alpha=1e-9)
 
-    def see():
+    def labels_of_state():
         topics = state.topic_of_token.tolist()
         pairs = zip(topics, components.component_of_token.tolist(), strict=True)
         return canonical(topics), canonical(pairs)
 
-    visits = visit(sweep, see, 1000, with_times(case, TIMES, times, 0.8))
+    visits = visit(sweep, labels_of_state, 1000, with_times(case, TIMES, times, 0.8))
     assert distance(visits, n_components).largest_z > 5
 
 
@@ -88,11 +88,11 @@ def test_without_any_time_the_posterior_is_that_of_the_hierarchical_process():
     posterior, exact = without_clusters(case)
     state, components, sweep = chain(case, [np.nan] * 3)
 
-    def see():
+    def labels_of_state():
         topics = state.topic_of_token.tolist()
         return columns_of(range(3), topics, posterior.group_of_token, posterior.word_of_token)
 
-    visits = visit(sweep, see, 2500, exact)
+    visits = visit(sweep, labels_of_state, 2500, exact)
     everything = distance(visits, lambda columns: columns)
     assert everything.total_variation < 0.01 + 1.3 * everything.expected, everything
     assert (components.component_of_token == -1).all()

@@ -44,8 +44,8 @@ def test_bugs_keep_their_traceback():
 
 
 def test_warnings_are_printed_as_notes_inside_the_context_only(capsys):
-    shown_before = warnings.showwarning
+    original = warnings.showwarning
     with readable_errors():
         warnings.warn("chains disagree", UserWarning, stacklevel=1)
-    assert warnings.showwarning is shown_before
+    assert warnings.showwarning is original
     assert capsys.readouterr().err == "mc2: note: chains disagree\n"

@@ -11,12 +11,12 @@ __all__ = ["COLUMNS", "WORDS", "random_table"]
 WORDS = np.array([f"w{i}" for i in range(40)] + ["Ünïcode", "two words", ""])
 
 
-def holes(rng, values, share=0.2):
+def with_missing(rng, values, share=0.2):
     return [None if rng.random() < share else value for value in values]
 
 
-def some(rng, most, draw):
-    return [draw(rng.integers(0, most)) for _ in range(rng.n)]
+def random_lists(rng, limit, draw):
+    return [draw(rng.integers(0, limit)) for _ in range(rng.n)]
 
 
 class Draws:
@@ -80,24 +80,26 @@ COLUMNS = {
     ),
     "bag": (
         pa.list_(pa.string()),
-        lambda rng: some(rng, 5, lambda n: [*rng.choice(WORDS, n).tolist(), *[None] * int(n == 2)]),
+        lambda rng: random_lists(
+            rng, 5, lambda n: [*rng.choice(WORDS, n).tolist(), *[None] * int(n == 2)]
+        ),
     ),
     "long bag": (
         pa.large_list(pa.large_string()),
-        lambda rng: some(rng, 5, lambda n: rng.choice(WORDS, n).tolist()),
+        lambda rng: random_lists(rng, 5, lambda n: rng.choice(WORDS, n).tolist()),
     ),
     "bag of numbers": (
         pa.list_(pa.int32()),
-        lambda rng: some(rng, 5, lambda n: rng.integers(0, 30, n).tolist()),
+        lambda rng: random_lists(rng, 5, lambda n: rng.integers(0, 30, n).tolist()),
     ),
     "bag of truth": (
         pa.list_(pa.bool_()),
-        lambda rng: some(rng, 3, lambda n: (rng.integers(0, 2, n) > 0).tolist()),
+        lambda rng: random_lists(rng, 3, lambda n: (rng.integers(0, 2, n) > 0).tolist()),
     ),
     "bag of days": (pa.list_(pa.date32()), lambda rng: [[day] for day in days(rng)]),
     "bag of categories": (
         pa.list_(pa.dictionary(pa.int8(), pa.string())),
-        lambda rng: some(rng, 4, lambda n: rng.choice(WORDS, n).tolist()),
+        lambda rng: random_lists(rng, 4, lambda n: rng.choice(WORDS, n).tolist()),
     ),
     "pair of strings": (
         pa.list_(pa.string(), 2),
@@ -106,15 +108,15 @@ COLUMNS = {
     "vector": (pa.list_(pa.float64(), 3), lambda rng: rng.normal(size=(rng.n, 3)).tolist()),
     "vector with holes": (
         pa.list_(pa.float32(), 2),
-        lambda rng: [holes(rng, row) for row in rng.normal(size=(rng.n, 2)).tolist()],
+        lambda rng: [with_missing(rng, row) for row in rng.normal(size=(rng.n, 2)).tolist()],
     ),
     "list of floats": (
         pa.list_(pa.float64()),
-        lambda rng: [holes(rng, row, 0.1) for row in rng.normal(size=(rng.n, 3)).tolist()],
+        lambda rng: [with_missing(rng, row, 0.1) for row in rng.normal(size=(rng.n, 3)).tolist()],
     ),
     "list of whole floats": (
         pa.list_(pa.float32()),
-        lambda rng: some(rng, 4, lambda n: rng.integers(0, 9, n).astype(float).tolist()),
+        lambda rng: random_lists(rng, 4, lambda n: rng.integers(0, 9, n).astype(float).tolist()),
     ),
     "record": (
         pa.struct([("red", pa.int32()), ("blue", pa.int32())]),
@@ -125,9 +127,11 @@ COLUMNS = {
 
 def random_table(seed, n, names, share=0.2):
     rng = Draws(seed, n)
-    tokens = holes(rng, some(rng, 9, lambda length: rng.choice(WORDS, length).tolist()), 0.1)
+    tokens = with_missing(
+        rng, random_lists(rng, 9, lambda length: rng.choice(WORDS, length).tolist()), 0.1
+    )
     columns = {"tokens": pa.array(tokens, pa.list_(pa.string()))}
     for name in names:
         kind, draw = COLUMNS[name]
-        columns[name] = pa.array(holes(rng, draw(rng), share), kind)
+        columns[name] = pa.array(with_missing(rng, draw(rng), share), kind)
     return pa.table(columns)

@@ -19,7 +19,7 @@ OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 @pytest.fixture(autouse=True)
-def _apart(monkeypatch, tmp_path):
+def _isolated(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
     monkeypatch.delenv("MCSQUARED_DATA", raising=False)

@@ -52,9 +52,9 @@ def test_the_legend_names_topics_by_their_words_and_lines_differ(posterior, vect
 
 
 def test_lines_differ_in_colour_and_those_of_similar_colours_in_style():
-    looks = [line_style(number) for number in range(N_COLOURS)]
-    assert len({look["color"] for look in looks}) == N_COLOURS
-    assert len({look["linestyle"] for look in looks[:24]}) == 4
+    styles = [line_style(number) for number in range(N_COLOURS)]
+    assert len({style["color"] for style in styles}) == N_COLOURS
+    assert len({style["linestyle"] for style in styles[:24]}) == 4
 
 
 @pytest.mark.parametrize("name", ["year", "place"])

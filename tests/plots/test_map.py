@@ -44,8 +44,8 @@ def test_clusters_have_the_colours_of_the_report(clear, drawn):
 
 
 def test_the_colours_of_48_clusters_differ_and_later_ones_are_grey():
-    looks = [_marker(cluster)["color"] for cluster in range(N_COLOURS + 2)]
-    assert looks == [*COLOURS, GREY, GREY]
+    styles = [_marker(cluster)["color"] for cluster in range(N_COLOURS + 2)]
+    assert styles == [*COLOURS, GREY, GREY]
 
 
 def test_groups_of_a_cluster_are_closer_than_others(clear, drawn):

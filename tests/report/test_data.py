@@ -17,36 +17,36 @@ from tests.report.test_packing import unpacked
 
 
 @pytest.fixture(scope="module")
-def made():
+def report():
     posterior, corpus, _ = make_posterior(n_groups=60, lam=5.0)
     return posterior, report_data(posterior, corpus)
 
 
-def test_groups_have_the_clusters_of_the_consensus_and_their_confidence(made):
-    posterior, data = made
+def test_groups_have_the_clusters_of_the_consensus_and_their_confidence(report):
+    posterior, data = report
     np.testing.assert_array_equal(unpacked(data["groups"]["cluster"]), posterior.labels)
     found = unpacked(data["groups"]["confidence"]) / 255
     np.testing.assert_allclose(found, group_confidence(posterior), atol=0.003)
 
 
-def test_topic_shares_of_clusters_are_within_their_range_over_draws(made):
-    posterior, data = made
+def test_topic_shares_of_clusters_are_within_their_range_over_draws(report):
+    posterior, data = report
     for k, rows in enumerate(data["clusters"]["topics"]):
         for topic, share, low, high in rows:
             assert low <= share <= high
             assert share == pytest.approx(posterior.token_shares[k, topic], abs=1e-4)
 
 
-def test_shares_of_clusters_in_a_topic_sum_to_one(made):
-    posterior, data = made
+def test_shares_of_clusters_in_a_topic_sum_to_one(report):
+    posterior, data = report
     for m, rows in enumerate(data["topics"]["clusters"]):
         assert sum(part for _, part, _ in rows) == pytest.approx(1.0, abs=0.01)
         for k, _, share in rows:
             assert share == pytest.approx(posterior.token_shares[k, m], abs=1e-4)
 
 
-def test_context_data_equal_the_tables_of_the_posterior(made):
-    posterior, data = made
+def test_context_data_equal_the_tables_of_the_posterior(report):
+    posterior, data = report
     by_name = {context["name"]: context for context in data["contexts"]}
     for name in ("year", "day", "visits"):
         table = posterior.context_given_cluster(name).to_numpy().T
@@ -59,8 +59,8 @@ def test_context_data_equal_the_tables_of_the_posterior(made):
     assert by_name["year"]["missing"] == pytest.approx(missing.mean())
 
 
-def test_values_of_groups_can_be_decoded(made):
-    posterior, data = made
+def test_values_of_groups_can_be_decoded(report):
+    posterior, data = report
     by_name = {context["name"]: context for context in data["contexts"]}
     codes = unpacked(by_name["place"]["values"]).astype(int) - 1
     np.testing.assert_array_equal(codes, posterior.contexts["place"].values)
@@ -111,8 +111,8 @@ def test_codes_are_not_used_as_names():
     assert TopicWords(posterior).name(posterior.components[0]) == ""
 
 
-def test_reached_bounds_and_chains_that_have_not_converged_are_reported(made):
-    posterior, _ = made
+def test_reached_bounds_and_chains_that_have_not_converged_are_reported(report):
+    posterior, _ = report
     posterior.notes.append("max_topics=4 was reached: the data may support more topics")
     titles = {check["title"]: check["level"] for check in report_data(posterior)["checks"]}
     posterior.notes.pop()
@@ -176,13 +176,13 @@ def test_inconsistent_arguments_are_rejected(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_same_model_gives_the_same_report(made):
-    posterior, _ = made
+def test_the_same_model_gives_the_same_report(report):
+    posterior, _ = report
     assert embedded_json(report_data(posterior)) == embedded_json(report_data(posterior))
 
 
-def test_the_content_security_policy_allows_only_the_script_of_the_page(made):
-    page = render(made[1])
+def test_the_content_security_policy_allows_only_the_script_of_the_page(report):
+    page = render(report[1])
     policy = page.partition('Content-Security-Policy" content="')[2].partition('">')[0]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
@@ -191,8 +191,8 @@ def test_the_content_security_policy_allows_only_the_script_of_the_page(made):
     assert "https://" not in page
 
 
-def test_means_of_contexts_are_those_of_the_table_of_clusters(made):
-    posterior, data = made
+def test_means_of_contexts_are_those_of_the_table_of_clusters(report):
+    posterior, data = report
     contexts = {context["name"]: context for context in data["contexts"]}
     table = posterior.clusters()
     for name in ("year", "visits"):

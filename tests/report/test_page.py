@@ -11,11 +11,11 @@ from mcsquared.palette import COLOURS, DARK_COLOURS, N_COLOURS
 TABS = ("overview", "map", "clusters", "topics", "groups", "diagnostics")
 
 
-def shown_words(browser):
+def listed_words(browser):
     return browser.texts("article .cell:first-child .bars .bar-label")
 
 
-def hits_before(browser, index):
+def presses_to_reach(browser, index):
     """Return how often "down" must be pressed to reach the first hit after a title."""
     kinds = browser.run(
         "return [...document.querySelectorAll('#found > *')].map((e) => e.className)"
@@ -40,7 +40,7 @@ def test_search_finds_groups_words_values_clusters_and_topics(
     browser.type("#search", query)
     assert section in browser.texts("#found .hit-title")
     at = browser.texts("#found > *").index(section)
-    browser.press(*["\ue015"] * hits_before(browser, at), "\ue007")  # down, enter
+    browser.press(*["\ue015"] * presses_to_reach(browser, at), "\ue007")  # down, enter
     assert browser.one("#found").get_attribute("hidden") is not None
     assert heading in browser.texts("main h2, article h3")
 
@@ -59,7 +59,7 @@ def test_the_slider_orders_words_by_relevance(browser, pages):
     orders = []
     for relevance in ("0", "0.6", "1"):
         browser.type("#relevance", relevance)
-        orders.append(browser.texts("#relevance ~ span output") and shown_words(browser))
+        orders.append(browser.texts("#relevance ~ span output") and listed_words(browser))
     assert orders[0] != orders[2]
     shares = [
         float(text.strip("<%")) for text in browser.texts("article .cell:first-child .bar-value")

@@ -14,17 +14,17 @@ COUNTS = np.random.default_rng(0).poisson(1.5, (6, 8))
 YEAR = np.random.default_rng(1).normal(size=6)
 
 
-def spoilt_by(monkeypatch, step):
+def fit_with_step(monkeypatch, step):
     """Fit a corpus whose chain ends every sweep with another step."""
     blocked = SAMPLERS["blocked"]
-    spoilt = dataclasses.replace(blocked, steps=(*blocked.steps, step))
-    monkeypatch.setitem(SAMPLERS, "blocked", spoilt)
+    changed = dataclasses.replace(blocked, steps=(*blocked.steps, step))
+    monkeypatch.setitem(SAMPLERS, "blocked", changed)
     mc2.MC2(**SCHEDULE).fit(COUNTS, contexts={"year": YEAR})
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_a_log_joint_that_is_not_finite_stops_the_chain(monkeypatch, value):
-    def spoil(sweep):
+    def overflow_step(sweep):
         sweep.state.log_joint = value
         sweep.state.alpha = 1e25
 
@@ -32,17 +32,17 @@ def test_a_log_joint_that_is_not_finite_stops_the_chain(monkeypatch, value):
         f"stopped in sweep 1, because its log joint is {value}; .* cause is .*: alpha is 1e.25"
     )
     with pytest.raises(InputError, match=message):
-        spoilt_by(monkeypatch, spoil)
+        fit_with_step(monkeypatch, overflow_step)
 
 
 def test_a_context_beyond_floats_is_named(monkeypatch):
-    def spoil(sweep):
+    def overflow_step(sweep):
         sweep.state.counts.context_statistics[:] = 1e308
         raise FloatingPointError("no candidate was accepted")
 
     message = "because no candidate was accepted; the likely cause is the scale of context 'year'"
     with pytest.raises(InputError, match=message):
-        spoilt_by(monkeypatch, spoil)
+        fit_with_step(monkeypatch, overflow_step)
 
 
 @pytest.mark.parametrize("lam", [mc2.MC2().lam, np.inf])

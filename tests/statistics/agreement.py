@@ -42,37 +42,37 @@ def run(tiny, n_sweeps, seed, sampler=COLLAPSED, burn_in=200):
     state = sampler.start(
         observations, tiny.priors, seed, 0, "random", bounds.clusters or 2, bounds.topics or 2
     )
-    # A sampler whose groups share their cluster's mixture need not know the topic of each token.
-    knows_topics = len(state.topic_of_token) == observations.n_tokens
-    view = see_labels if knows_topics else see_counts
-    table = dict(exact.states) if knows_topics else counted(exact.states)
+    # A sampler whose groups share their cluster's mixture need not store the topic of each token.
+    has_topics = len(state.topic_of_token) == observations.n_tokens
+    view = view_of_labels if has_topics else view_of_counts
+    table = dict(exact.states) if has_topics else counted(exact.states)
     numbers, of_sweep, seen = {}, np.empty(n_sweeps, int), {}
     for t in range(-burn_in, n_sweeps):
         sampler.sweep(state, observations, tiny.priors, seed, 0, bounds)
         if t >= 0:
-            key = raw(state, knows_topics)
+            key = raw(state, has_topics)
             if key not in seen:
                 seen[key] = numbers.setdefault(view(exact, state), len(numbers))
             of_sweep[t] = seen[key]
     return Visits(list(numbers), of_sweep, table)
 
 
-def raw(state, knows_topics):
+def raw(state, has_topics):
     """Return the labels of a state, with clusters and topics numbered arbitrarily."""
-    if knows_topics:
+    if has_topics:
         return state.cluster_of_group.tobytes(), state.topic_of_token.tobytes()
     tables = state.counts.topics_in_cluster, state.counts.words_in_topic
     seen = [part.tobytes() for table in tables for part in (*table.nonzero(), table[table > 0])]
     return state.cluster_of_group.tobytes(), *seen
 
 
-def see_labels(exact, state):
+def view_of_labels(exact, state):
     """The partition of the groups, and what exchangeable tokens leave of the topics."""
     clusters = canonical(state.cluster_of_group.tolist())
     return clusters, exact.columns(clusters, state.topic_of_token.tolist())
 
 
-def see_counts(exact, state):
+def view_of_counts(exact, state):
     """The partition of the groups, and each topic's tokens by cluster and by word."""
     slots = list(dict.fromkeys(state.cluster_of_group.tolist()))
     counts = state.counts
@@ -88,7 +88,7 @@ def cells(row):
 
 
 def counted(states):
-    """The distribution of the counts of `see_counts`, from that of all labels."""
+    """The distribution of the counts of `view_of_counts`, from that of all labels."""
     table = defaultdict(float)
     for (clusters, columns), chance in states.items():
         topics = []

@@ -17,7 +17,7 @@ from math import inf
 import numpy as np
 from scipy.special import gammaln
 
-from tests.statistics.agreement import Visits, counted, distance, see_counts, see_labels
+from tests.statistics.agreement import Visits, counted, distance, view_of_counts, view_of_labels
 from tests.statistics.tiny import (
     Posterior,
     blocks,
@@ -128,9 +128,9 @@ def run_tree(tiny, n_sweeps, seed, sampler, burn_in=100):
     """Sweep a tiny corpus with levels and note the state after every sweep."""
     exact, observations = TreePosterior(tiny), tiny.observations
     state = sampler.start(observations, tiny.priors, seed, 0, "random", 2, 2)
-    knows_topics = len(state.topic_of_token) == observations.n_tokens
-    view = see_labels if knows_topics else see_counts
-    table = dict(exact.states) if knows_topics else counted(exact.states)
+    has_topics = len(state.topic_of_token) == observations.n_tokens
+    view = view_of_labels if has_topics else view_of_counts
+    table = dict(exact.states) if has_topics else counted(exact.states)
     numbers, of_sweep = {}, np.empty(n_sweeps, int)
     for t in range(-burn_in, n_sweeps):
         sampler.sweep(state, observations, tiny.priors, seed, 0)
