@@ -62,7 +62,6 @@ def word_data(posterior: Posterior, words: TopicWords) -> dict[str, Any]:
     share = np.take_along_axis((joint / np.maximum(joint.sum(axis=0), 1e-300)).T, topic_of_word, 1)
     return {
         "vocabulary": words.texts(listed),
-        "left_out": len(words.vocabulary) - len(listed),
         "frequency": pack(words.frequency[listed]),
         "overall": pack(words.overall[listed]),
         "topic_of_word": pack(topic_of_word),

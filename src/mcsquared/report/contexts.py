@@ -69,7 +69,7 @@ def _values(column: Column, groups: Int64s) -> dict[str, Any]:
     if column.kind == "bag":
         chosen = column.values[groups]
         if chosen.nnz > _MAX_ITEMS:
-            return {"values": None, "left_out": int(chosen.nnz)}
+            return {"values": None}
         lengths = np.diff(chosen.indptr)
         return {"values": {"lengths": pack(lengths), "items": pack(chosen.indices)}}
     values = column.values[groups]

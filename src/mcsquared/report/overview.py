@@ -349,7 +349,6 @@ def diagnostic_data(posterior: Posterior, bounds: dict[str, int | None]) -> dict
         "truncation": _truncation(posterior.notes),
         "bounds": bounds,
         "n_chains": len(np.unique(posterior.chain_of_draw)),
-        "n_draws": posterior.n_draws,
     }
 
 

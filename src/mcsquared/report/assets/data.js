@@ -62,7 +62,6 @@ const topics = {
 
 const words = page.words && {
   vocabulary: page.words.vocabulary,
-  leftOut: page.words.left_out,
   frequency: unpack(page.words.frequency),
   overall: unpack(page.words.overall),
   topicOfWord: unpack(page.words.topic_of_word),

@@ -155,12 +155,6 @@ function showTip(x, y, ...children) {
 
 function hideTip() { tip.hidden = true; }
 
-function hasTip(element, text) {
-  element.addEventListener('pointermove', (event) => showTip(event.clientX, event.clientY, text()));
-  element.addEventListener('pointerleave', hideTip);
-  return element;
-}
-
 function isDark() {
   const { theme } = document.documentElement.dataset;
   return theme ? theme === 'dark' : window.matchMedia('(prefers-color-scheme: dark)').matches;
