@@ -95,3 +95,12 @@ def test_a_fit_finds_the_number_of_topics():
     model = MC2(n_sweeps=40, burn_in=20, random_state=0, progress=False).fit(counts)
     weights = np.sort(model.posterior_.topics()["weight"])[::-1]
     assert np.searchsorted(np.cumsum(weights), 0.99) + 1 == 4
+
+
+@pytest.mark.parametrize("seed", [6, 16])
+def test_sweeps_may_empty_the_topics_of_the_highest_numbers(seed):
+    observations, truth = simulated(n_topics=3, n_groups=100, n_tokens=8, seed=seed)
+    rng = np.random.default_rng(seed)
+    few = rng.random(len(truth)) < 0.12
+    found = dissolved(observations, np.where(few, rng.integers(4, 24, len(truth)), truth))
+    assert 3 <= len(np.unique(found)) <= 6

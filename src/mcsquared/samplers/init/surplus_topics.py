@@ -75,7 +75,8 @@ def without_surplus_topics(
 
     best = resample(kept)[1]
     for m in np.argsort(kept.sizes, kind="stable"):
-        if kept.sizes[m] == 0 or kept.n_topics == 1:
+        # Sweeps may have emptied the topic, and those of a higher number with it.
+        if m >= len(kept.sizes) or kept.sizes[m] == 0 or kept.n_topics == 1:
             continue
         trial = kept.without(m, rng)
         change, error = compare(trial.probability(held_out), best)
