@@ -15,7 +15,7 @@ from mcsquared.corpus.columns.infer import column_from
 from mcsquared.corpus.columns.values import as_list
 from mcsquared.corpus.sources import files
 from mcsquared.corpus.sources.frames import Table
-from mcsquared.corpus.sources.words import function_words
+from mcsquared.corpus.sources.words import function_words, joined_passages
 from mcsquared.errors import InputError, input_errors
 from mcsquared.estimator import MC2
 from mcsquared.families.registry import family_for_kind, kinds_of
@@ -272,7 +272,8 @@ def texts_for_model(model: MC2, file: FileOptions, table: Any) -> list[Any] | No
     text = file.text or source.get(_TEXT_KEY)
     if text is None or _GROUP_KEY in source:
         return None
-    return as_list(table.raw(text, "text"))
+    texts = as_list(table.raw(text, "text"))
+    return joined_passages(texts) or texts
 
 
 def corpora_for_model(model: MC2, file: FileOptions) -> Iterator[Corpus]:

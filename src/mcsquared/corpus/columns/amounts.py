@@ -1,4 +1,4 @@
-"""Amounts of money in strings, such as "€1,299.00", "1.299,00 €" and "CHF 19.90"."""
+"""Amounts of money and percentages in strings, such as "€1,299.00", "1.299,00 €" and "5,5 %"."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ _NAMES = {"$": "USD", "US$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹
 # Codes, not any three letters: "REF 1001" is a label.
 _CODES = """AED AUD BRL CAD CHF CNY CZK DKK EUR GBP HKD HUF ILS INR JPY KRW MXN NOK NZD PLN RON RUB
     SAR SEK SGD THB TRY UAH USD ZAR"""
-_CURRENCY = rf"US\$|[$€£¥₹₩₺₽₴]|zł|{'|'.join(_CODES.split())}"
+_CURRENCY = rf"US\$|[$€£¥₹₩₺₽₴%]|zł|{'|'.join(_CODES.split())}"
 _AMOUNT = re.compile(
     rf"(?P<sign>[+-]?)(?:(?P<before>{_CURRENCY})\s?)?(?P<number>[0-9][0-9.,'’\s]*)"
     rf"(?:[.,][-–]{{1,2}})?\s?(?P<after>{_CURRENCY})?"

@@ -9,13 +9,15 @@ import numpy as np
 from scipy import sparse
 
 from mcsquared.arrays import Bools, Floats, Objects
-from mcsquared.corpus.columns.values import days_to_dates, hint, is_distinct
+from mcsquared.corpus.columns.values import days_to_dates, hint, is_distinct, number_hint
 from mcsquared.corpus.content import canonical_counts, check_magnitude, names_array, object_array
 from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily
 from mcsquared.families.dirichlet import count_matrix
 from mcsquared.families.registry import column_kinds, family_for_kind, kinds_of
 
+N_HINT = 1000  # values used to detect identifiers
+_RANGED_KINDS = ("number", "date", "boolean")  # described by their range
 _SCALAR_KINDS = ("number", "date", "boolean", "count")
 
 
@@ -226,7 +228,7 @@ class Column:
     def extent(self) -> str:
         """Return the extent of the values: number of categories, width, or range."""
         if self.categories is not None:
-            return f"{self.n_categories} categories"
+            return f"{self.n_categories} categor{'y' if self.n_categories == 1 else 'ies'}"
         if self.kind == "vector":
             return f"width {self.values.shape[1]}"
         if not self.observed.any():
@@ -239,15 +241,19 @@ class Column:
 
     def describe(self) -> str:
         """Return a one-line description: kind, family, number of observations, extent."""
-        return self._description(int(self.observed.sum()), len(self))
+        first = self.observations()[:N_HINT] if self.kind in _RANGED_KINDS else ()
+        return self._description(int(self.observed.sum()), len(self), first)
 
-    def _description(self, n_observed: int, n_groups: int) -> str:
+    def _description(self, n_observed: int, n_groups: int, first: Any) -> str:
+        """Return the description; ``first`` are the first observed numbers or dates."""
         family = family_for_kind(self.kind).name
         extent, note = self.extent(), self.note
         line = f"{self.name}: {self.kind}, family {family}, {n_observed} of {n_groups} observed"
         line += f", {extent}" if extent else ""
         if not note and self.kind == "category" and self.categories is not None:
             note = hint(self.categories.tolist(), n_observed)
+        elif not note and len(first):
+            note = number_hint(first, np.nanmin(self.values), np.nanmax(self.values), self.kind)
         return f"{line} ({note})" if note else line
 
 

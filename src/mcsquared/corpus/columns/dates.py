@@ -30,6 +30,7 @@ _MONTHS = (  # English, German, French, Spanish, Italian, Portuguese, Dutch
     "november novembre noviembre novembro",
     "december dezember décembre decembre diciembre dicembre dezembro",
 )
+_DAY_NAMED_MONTH = re.compile(r"([0-9]{1,2})([/-])([^\W\d_]{3,})\2([0-9]{4}|[0-9]{2})")
 _CENTURY_STARTS = 69  # two-digit years from 69 on belong to the 20th century, as in POSIX
 
 
@@ -85,15 +86,17 @@ def is_day_and_month(text: str) -> bool:
 
 
 def _parse_local(text: str, day_first: bool | None) -> datetime.datetime | None:
-    """Convert 21.06.2014 14:30, 06/21/2014, 2014/6/21, Sat 21 Jun 2014, 5 de marzo de 2014 ..."""
+    """Convert 21.06.2014 14:30, 06/21/2014, 2014/6/21, Sat 21 Jun 2014, 21-JUN-14 ..."""
     text = _WEEKDAY.sub("", text)
     time = _TIME.search(text)
     text = text if time is None else text[: time.start()]
     if match := _YEAR_FIRST.fullmatch(text):
         year, month, day = match.groups()
     elif match := _SHORT_YEAR.fullmatch(text):
-        day, month, short = match.groups()
-        year = f"{'19' if int(short) >= _CENTURY_STARTS else '20'}{short}"
+        day, month, year = match.groups()
+    elif match := _DAY_NAMED_MONTH.fullmatch(text):
+        day, _, name, year = match.groups()
+        month = str(_MONTH_OF_PREFIX.get(name.lower(), 0))
     elif match := _NAMED_MONTH.fullmatch(text):
         before, name, after, year = match.groups()
         if name.lower() not in _MONTH_OF_PREFIX or (before and after):
@@ -105,6 +108,8 @@ def _parse_local(text: str, day_first: bool | None) -> datetime.datetime | None:
             day, month = month, day
     else:
         return None
+    if len(year) == 2:
+        year = f"{'19' if int(year) >= _CENTURY_STARTS else '20'}{year}"
     try:
         return datetime.datetime(int(year), int(month), int(day), *_time_of_day(time))
     except ValueError:

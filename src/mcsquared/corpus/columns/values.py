@@ -31,6 +31,7 @@ _NUMBER = re.compile(
     r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(inf|infinity)", re.IGNORECASE
 )
 _YEAR = re.compile("[12][0-9]{3}")
+_DURATION = re.compile(r"(?:[0-9]+ ?(?:w|d|h|m|s|min|sec|hrs?|days?|weeks?)\b[, ]*)+")
 _MIN_SHARE = 0.8  # of the distinct strings: a column meant to contain numbers or dates
 _NOTATIONS = {  # by decimal mark: 1,234.5 and 1.234,5
     decimal: re.compile(
@@ -116,6 +117,8 @@ def hint(categories: Sequence[str], n_observed: int) -> str:
             use = f"use bags= in Python, {option} in mc2 fit"
             return f"strings with {separator!r} may be lists: {use}"
     present = [text for text in categories if not _is_blank(text)] or [*categories]
+    if all(_DURATION.fullmatch(text) for text in present):
+        return f"strings such as {present[0]!r:.30} may be durations: write them as numbers"
     if all(_can_convert(float, text) for text in present):
         return "all strings are numbers: convert the column unless they are labels"
     if all(_can_convert(datetime.date.fromisoformat, text) for text in present):
@@ -135,6 +138,11 @@ def hint(categories: Sequence[str], n_observed: int) -> str:
         other = [text for text in present if not belongs(text)]
         if len(other) <= (1.0 - _MIN_SHARE) * len(present) and len(present) >= _MIN_DISTINCT:
             return f"most strings are {name}, but not {other[0]!r:.30}: leave such fields empty"
+    if len(categories) == 1 and n_observed >= _MIN_DISTINCT:
+        return "all values are equal, which gives no information about clusters"
+    if _are_combinations(categories):
+        use = "use bags={NAME: ' '} in Python, 'NAME:bag: ' in mc2 fit"
+        return f"strings with spaces may be lists: {use}"
     if is_distinct(categories, n_observed):
         return "all values are distinct, which gives no information about clusters"
     if 2 * len(categories) > n_observed >= _MIN_DISTINCT:
@@ -147,6 +155,36 @@ def hint(categories: Sequence[str], n_observed: int) -> str:
     if marks and len(marks) < len(categories):
         return f"{marks[0]!r} is a category of its own: leave the field empty if it means missing"
     return ""
+
+
+def number_hint(values: Floats, low: float, high: float, kind: str = "number") -> str:
+    """Return advice on numbers that are equal or look like identifiers; "" otherwise.
+
+    ``values`` are the first observed ones, ``low`` and ``high`` the bounds of all.
+
+    Examples
+    --------
+    >>> number_hint(np.arange(1000.0, 5000.0, 7.0), 1000.0, 4993.0)
+    'the values are distinct and in order: leave the column out if they are identifiers'
+    >>> number_hint(np.arange(1990.0, 2020.0), 1990.0, 2019.0)
+    ''
+    """
+    if len(values) < _MIN_DISTINCT:
+        return ""
+    if low == high:
+        return "all values are equal, which gives no information about clusters"
+    steps, is_year = np.diff(values), low >= 1000 and high < 3000
+    is_in_order = np.all(steps > 0) or np.all(steps < 0)
+    if kind != "number" or is_year or not is_in_order or np.any(values % 1):
+        return ""
+    return "the values are distinct and in order: leave the column out if they are identifiers"
+
+
+def _are_combinations(categories: Sequence[str]) -> bool:
+    """Return whether strings consist of few words, some of them of the same in another order."""
+    words = [text.split() for text in categories]
+    n_distinct = len({word for row in words for word in row})
+    return 2 * n_distinct <= len(words) and len({frozenset(row) for row in words}) < len(words)
 
 
 def is_distinct(categories: Sequence[str], n_observed: int) -> bool:

@@ -24,7 +24,7 @@ def read_text(path: Path, encoding: str | None) -> tuple[str, list[str]]:
     notes = []
     if encoding is None:
         encoding = detect_encoding(content)
-        if encoding != "utf-8":
+        if encoding not in ("utf-8", "utf-16"):  # a byte order mark leaves no doubt
             notes.append(
                 f"{path.name} is not in UTF-8 and was read as {encoding}; if letters are wrong, "
                 "pass encoding= (--encoding in mc2)"

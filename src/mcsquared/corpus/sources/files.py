@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from mcsquared.checks import check_choice
 from mcsquared.corpus.columns.values import interpret, interpret_dates
 from mcsquared.corpus.sources.decoding import read_text
 from mcsquared.corpus.sources.frames import Table, table_of
+from mcsquared.corpus.sources.margins import is_footer, is_total, margin_note, n_rows_above
 from mcsquared.errors import InputError, import_optional, input_errors
 from mcsquared.markup import plural
 
@@ -130,41 +132,56 @@ def detect_separator(text: str, default: str) -> str:
     sample = text[:_SAMPLE_LENGTH]
     for separator in (default, *(mark for mark in _SEPARATORS if mark != default)):
         try:
-            with _allow_long_fields():
-                rows = [row for row in csv.reader(io.StringIO(sample), delimiter=separator) if row]
+            rows = _first_rows(sample, separator)
         except csv.Error:  # a field that is too long
             continue
         if len(sample) < len(text):
             rows = rows[:-1] or rows  # the last may be incomplete
+        rows = rows[n_rows_above(rows) :]
+        while len(rows) > 2 and is_footer(rows[-1], len(rows[0])):
+            rows.pop()
         n = len(rows[0]) if rows else 0
-        widths = {len(row) if any(row[n:]) else min(len(row), n) for row in rows[:_SAMPLE_ROWS]}
+        widths = {len(row) if any(row[n:]) else min(len(row), n) for row in rows}
         if len(widths) == 1 and (width := widths.pop()) > most:
             best, most = separator, width
     header = sample.lstrip().partition("\n")[0]
     if best is None and default not in header:  # lines of different lengths, an error later
         best = max(_SEPARATORS, key=header.count)
-    return default if best is None or best not in header else best
+        return best if best in header else default
+    return best or default
+
+
+def _first_rows(text: str, separator: str) -> list[list[str]]:
+    """Return the fields of the first lines that are not empty."""
+    with _allow_long_fields():
+        lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+        return list(islice((row for row in lines if row), _SAMPLE_ROWS))
 
 
 def _read_delimited(path: Path, text: str, delimiter: str, notes: list[str]) -> Table:
     """Return the table of a delimited file; every row must have as many fields as the header.
 
-    Empty fields beyond the header, and repetitions of the header, are dropped.
+    Empty fields beyond the header, repetitions of the header, and lines above and below the table
+    are dropped.
     """
-    n_repeated_headers = 0
+    n_repeated_headers, below = 0, []
     with _allow_long_fields():
         # Strict: a quote that is never closed is an error, not one long last field.
         lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
         try:
-            header = [name.strip() for name in next(line for line in lines if line)]
+            rows = (row for row in lines if row)
+            above = list(islice(rows, n_rows_above(_first_rows(text[:_SAMPLE_LENGTH], delimiter))))
+            header = [name.strip() for name in next(rows)]
             columns: list[list[str]] = [[] for _ in header]
-            for row in lines:
-                if not row:
+            for row in rows:
+                if is_footer(row, len(header)) and text.endswith("\n"):
+                    below.append((row, lines.line_num))
                     continue
-                if len(row) < len(header) or any(map(str.strip, row[len(header) :])):
+                if below or len(row) < len(header) or any(map(str.strip, row[len(header) :])):
+                    row, line = below[0] if below else (row, lines.line_num)
                     raise InputError(
                         f"{path} must have {len(header)} fields per line as in its header, got "
-                        f"{len(row)} in line {lines.line_num}; it may be truncated or have another "
+                        f"{len(row)} in line {line}; it may be truncated or have another "
                         "separator (sep=, or --sep in mc2)"
                     )
                 if len(header) > 1 and [field.strip() for field in row[: len(header)]] == header:
@@ -176,6 +193,13 @@ def _read_delimited(path: Path, text: str, delimiter: str, notes: list[str]) -> 
             raise InputError(
                 f"{path} cannot be read at line {lines.line_num}: {error}; it may be truncated"
             ) from error
+    footers = [row for row, _ in below]
+    while len(columns[0]) > 1 and is_total(last := [column[-1] for column in columns]):
+        footers.insert(0, last)
+        for column in columns:
+            column.pop()
+    if note := margin_note(path.name, above, footers):
+        notes.append(note)
     if n_repeated_headers:
         repetitions = plural(n_repeated_headers, "repetition")
         notes.append(f"dropped {repetitions} of the header of {path.name}")

@@ -1,5 +1,6 @@
 """Convert data frames of any library to content, contexts and group names."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,9 +20,11 @@ from mcsquared.corpus.content import Vectors, Words
 from mcsquared.corpus.sources.arrays import content_from
 from mcsquared.corpus.sources.texts import BufferedWords, count_texts, count_tokens
 from mcsquared.corpus.sources.vectors import vectors_from_lists
+from mcsquared.corpus.sources.words import joined_passages
 from mcsquared.errors import InputError
 
 _MIN_TEXT_LENGTH = 12  # mean length of the strings of a column that may contain texts
+_CODE = re.compile("[!-~]*")  # a URL, an identifier, a number or a single word
 _MAX_LISTED = 20  # columns named in an error
 _MAX_DISTINCT_SHARE = 0.5  # of group names: below it, rows may be tokens of groups
 
@@ -62,7 +65,7 @@ class Table:
     def longest_texts(self) -> str | None:
         """Return the column of strings with the longest texts; None if all strings are short."""
         lengths = {
-            name: sum(len(field) for field in values if isinstance(field, str))
+            name: sum(_text_length(field) for field in joined_passages(values) or values)
             for name, values in self.columns.items()
             if isinstance(values, list)
         }
@@ -89,6 +92,11 @@ class Table:
             raise InputError(
                 f"{self.source} must have unique column names, got {min(self.duplicated)!r} twice"
             )
+
+
+def _text_length(field: Any) -> int:
+    """Return the length of a text; 0 for a URL, an identifier or a number."""
+    return len(field) if isinstance(field, str) and not _CODE.fullmatch(field) else 0
 
 
 def _listed(names: list[str]) -> str:
@@ -258,11 +266,17 @@ def text_content(
         reason = f"if column {str(name)!r} contains vectors"
         _check_no_word_options(vectorizer, vocabulary, reason)
         return vectors
+    if (joined := joined_passages(values)) is not None:
+        values = joined
+        table.notes.append(
+            f"the lists of {str(name)!r} contain passages, not words: each is read as one text"
+        )
     first = next((value for value in values if not is_missing(value)), None)
     try:
         if isinstance(first, Iterable) and not isinstance(first, str | bytes | Mapping):
             return count_tokens(values, vocabulary)
-        texts = as_list(table.raw(name, "text")) if isinstance(first, str) else values
+        is_raw = joined is None and isinstance(first, str)
+        texts = as_list(table.raw(name, "text")) if is_raw else values
         return count_texts(texts, vocabulary, f"column {str(name)!r}", **vectorizer)
     except InputError as error:
         if first is not None and not isinstance(first, str):

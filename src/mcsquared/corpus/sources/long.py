@@ -19,6 +19,8 @@ from mcsquared.corpus.sources.frames import (
 from mcsquared.corpus.sources.texts import BufferedWords, count_tokens
 from mcsquared.errors import InputError
 
+_MIN_VARIANT_SHARE = 0.05  # of the words
+
 
 def long_parts(
     table: Table,
@@ -57,7 +59,23 @@ def long_parts(
         content: Any = _joined_texts(table, text, order, start, options)
     else:
         content = _content_of_rows(table, value, order, start)
+        if isinstance(content, BufferedWords):
+            notes += _spelling_notes(content.vocabulary)
     return content, columns, list(number_of), notes
+
+
+def _spelling_notes(vocabulary: Any) -> list[str]:
+    """Return a note if many words differ from another one in case only."""
+    first_spelling: dict[str, str] = {}
+    pairs = [
+        (first, word)
+        for word in vocabulary
+        if (first := first_spelling.setdefault(word.casefold(), word)) != word
+    ]
+    if not pairs or len(pairs) < _MIN_VARIANT_SHARE * len(vocabulary):
+        return []
+    first, word = pairs[0]
+    return [f"{first!r} and {word!r} are two words: write the values alike"]
 
 
 def _one_per_group(values: Any, order: Int64s, start: Int64s) -> tuple[list[Any], int]:

@@ -29,6 +29,7 @@ from mcsquared.corpus.sources.words import (
     emoji_note,
     is_function_ngram,
     plain_text,
+    repeated_line_note,
     storable_options,
     unspaced_language,
     uses_character_pairs,
@@ -156,7 +157,7 @@ class WordsBuilder:
         self._drops_function_words = options.get("stop_words", "auto") == "auto"
         self._vectorizer = vectorizer_arguments(options)
         self._language: str | None = None
-        self._emoji_note: str | None = None
+        self._text_notes: list[str] = []
         self._requested, self._has_pairs = options, False
         self._limits = {
             name: self._vectorizer.pop(name, None) for name in ("min_df", "max_df", "max_features")
@@ -188,7 +189,8 @@ class WordsBuilder:
         if self._raw.n_rows == 0:
             sample = sample_of_texts(texts)[0]
             self._language = unspaced_language(sample)
-            self._emoji_note = emoji_note(sample, self._requested)
+            found = (emoji_note(sample, self._requested), repeated_line_note(texts))
+            self._text_notes = [note for note in found if note is not None]
             self._has_pairs = uses_character_pairs(self._requested, self._language)
             if self._has_pairs:
                 self.options = self.options | {"character_pairs": True}
@@ -278,8 +280,8 @@ class WordsBuilder:
                 + "split the texts with a tokenizer of this language and use Corpus.from_tokens, "
                 "or a text column of words separated by spaces"
             )
-        if self._emoji_note is not None and vocabulary is None:
-            notes.append(self._emoji_note)
+        if vocabulary is None:
+            notes += self._text_notes
         if vocabulary is not None:
             code_of = {word: code for code, word in enumerate(vocabulary)}
             new_code = np.array([code_of.get(w, -1) for w in self._encoder.labels()], np.int32)
@@ -350,18 +352,17 @@ def sample_of_texts(texts: list[str | None]) -> tuple[list[str | None], bool]:
 
 
 def _content_words(names: Any, frequency: Int64s, notes: list[str]) -> Bools:
-    """Return the mask of the words that are not function words of the language of the texts."""
-    detected = detect_function_words(names, frequency)
-    if detected is None:
-        return np.ones(len(names), bool)
-    language, words = detected
-    drop = is_function_ngram(names, words)
-    examples = ", ".join(names[np.argsort(-frequency * drop, kind="stable")[:5]])
-    notes.append(
-        f"{int(drop.sum())} {language.capitalize()} function words ({examples}, ...) were dropped, "
-        f"{frequency[drop].sum() / frequency.sum():.0%} of the tokens; stop_words=None "
-        "(--stop-words none in mc2 fit) keeps them"
-    )
+    """Return the mask of the words that are not function words of the languages of the texts."""
+    words_of = detect_function_words(names, frequency)
+    drop = is_function_ngram(names, set().union(*words_of.values()))
+    if words_of:
+        languages = " and ".join(map(str.capitalize, words_of))
+        examples = ", ".join(names[np.argsort(-frequency * drop, kind="stable")[:5]])
+        notes.append(
+            f"{int(drop.sum())} {languages} function words ({examples}, ...) were dropped, "
+            f"{frequency[drop].sum() / frequency.sum():.0%} of the tokens; stop_words=None "
+            "(--stop-words none in mc2 fit) keeps them"
+        )
     return ~drop
 
 

@@ -3,9 +3,11 @@
 import html
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import resources
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ import numpy as np
 from mcsquared.arrays import Bools, Int64s
 from mcsquared.checks import check_boolean
 from mcsquared.errors import InputError
+from mcsquared.markup import shorten
 
 # Words of two or more letters or digits. "don't" is one word; the "ll" of "we'll" is not a word.
 TOKEN_PATTERN = r"\b(?!(?<=\w['’])(?:ll|re|ve)\b)\w\w+(?:['’]t\b)?"
@@ -21,6 +24,7 @@ _KEPT_PATTERNS = {
     "emojis": "[\U0001f1e6-\U0001faff\u2600-\u27bf]",
 }
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
+_LINE_END = re.compile(r"<br\s*/?>|</(?:p|div|li|tr|td|h[1-6])>", re.IGNORECASE)
 _TAG = re.compile(
     r"</?(?:a|b|blockquote|br|code|div|em|font|h[1-6]|hr|i|img|li|ol|p|pre|span|strong|table|tbody|"
     r"td|th|tr|u|ul)(?:\s[^<>]*)?/?>",
@@ -31,8 +35,13 @@ _TAG = re.compile(
 _MIN_FUNCTION_SHARE = 0.15
 _MIN_FUNCTION_WORDS = 8
 _MIN_SHARE_OF_WORD = 5e-4
+_MIN_FURTHER_SHARE = 0.05  # of all tokens, for a second language
 _MIN_UNSPACED = 0.2  # share of the letters
 _MIN_EMOJIS = 0.1  # share of the texts
+_MIN_PASSAGE_WORDS = 4  # mean number of words of the items of a list that is not a list of words
+_MAX_SAMPLED = 1000  # lists used to tell passages from words
+_MIN_LINE_WORDS = 5  # of a line that is reported if many texts contain it
+_MIN_LINE_SHARE, _MIN_REPEATED = 0.05, 10  # of the texts
 _UNSPACED_SCRIPTS = {
     "CJK": "Chinese or Japanese",
     "HIRAGANA": "Japanese",
@@ -75,21 +84,26 @@ def function_words(language: str) -> list[str]:
     return languages[language]
 
 
-def detect_function_words(names: Sequence[str], frequency: Int64s) -> tuple[str, set[str]] | None:
-    """Return the language whose function words are most frequent, and these; None if they are rare.
+def detect_function_words(names: Sequence[str], frequency: Int64s) -> dict[str, set[str]]:
+    """Return the languages of the texts and their function words; none if these are rare.
 
-    ``names`` are the words or n-grams, ``frequency`` the number of tokens of each.
+    ``names`` are the words or n-grams, ``frequency`` the number of tokens of each. The language
+    with the most function words is first. Another one must have many besides those in common.
     """
-    position = {name: i for i, name in enumerate(names)}
-    best, most, total = None, 0.0, frequency.sum()
-    for language, words in _words_by_language().items():
-        listed = [position[word] for word in words if word in position]
-        share = frequency[listed] / max(total, 1)
-        is_common = np.sum(share >= _MIN_SHARE_OF_WORD) >= 2 * _MIN_FUNCTION_WORDS
-        is_common |= len(listed) >= _MIN_FUNCTION_WORDS and share.sum() > _MIN_FUNCTION_SHARE
-        if is_common and share.sum() > most:
-            best, most = language, share.sum()
-    return None if best is None else (best, set(function_words(best)))
+    share_of = dict(zip(names, frequency / max(frequency.sum(), 1), strict=True))
+    found: dict[str, set[str]] = {}
+    while True:
+        best, most = None, _MIN_FURTHER_SHARE if found else 0.0
+        for language, words in _words_by_language().items():
+            new = set(words).difference(*found.values())
+            shares = np.array([share_of[word] for word in new if word in share_of])
+            is_common = np.sum(shares >= _MIN_SHARE_OF_WORD) >= 2 * _MIN_FUNCTION_WORDS
+            is_common |= len(shares) >= _MIN_FUNCTION_WORDS and shares.sum() > _MIN_FUNCTION_SHARE
+            if is_common and shares.sum() > most:
+                best, most = language, shares.sum()
+        if best is None:
+            return found
+        found[best] = set(function_words(best))
 
 
 def plain_text(text: str) -> str:
@@ -103,6 +117,24 @@ def plain_text(text: str) -> str:
     return _ENTITY.sub(lambda entity: html.unescape(entity[0]), text) if "&" in text else text
 
 
+def joined_passages(values: list[Any]) -> list[Any] | None:
+    r"""Return lists of passages, such as paragraphs, as one text each; None for other values.
+
+    >>> joined_passages([["The room was clean and quiet.", "We will come back next year!"], None])
+    ['The room was clean and quiet.\n\nWe will come back next year!', None]
+    >>> joined_passages([["machine learning", "topic"]])
+    """
+    listed = [value for value in values if isinstance(value, list | tuple | np.ndarray)]
+    items = [item for value in listed[:_MAX_SAMPLED] for item in value]
+    n_words = sum(len(item.split()) for item in items if isinstance(item, str))
+    if n_words < max(1, _MIN_PASSAGE_WORDS * len(items)):
+        return None
+    return [
+        "\n\n".join(map(str, value)) if isinstance(value, list | tuple | np.ndarray) else value
+        for value in values
+    ]
+
+
 def emoji_note(texts: Sequence[str | None], options: dict[str, Any]) -> str | None:
     """Return a note if many texts contain emojis that the options do not keep."""
     if any(options.get(name) is not None for name in (*_WORD_OPTIONS, "keep")) or not texts:
@@ -114,6 +146,22 @@ def emoji_note(texts: Sequence[str | None], options: dict[str, Any]) -> str | No
     return (
         f"{share:.0%} of the texts contain emojis, which are not counted; keep=['emojis'] (--keep "
         "emojis in mc2 fit) counts them as words"
+    )
+
+
+def repeated_line_note(texts: Sequence[str | None]) -> str | None:
+    """Return a note on the most frequent line, such as a signature, if many texts contain it."""
+    seen: Counter[str] = Counter()
+    for text in filter(None, texts):
+        lines = {line.strip() for line in plain_text(_LINE_END.sub("\n", text)).split("\n")} - {""}
+        if len(lines) > 1:
+            seen.update(line for line in lines if len(line.split()) >= _MIN_LINE_WORDS)
+    line, n_texts = max(seen.items(), key=itemgetter(1), default=("", 0))
+    if n_texts < max(_MIN_LINE_SHARE * len(texts), _MIN_REPEATED):
+        return None
+    return (
+        f"the line {shorten(line, 60)!r} is in {n_texts} of {len(texts)} texts: remove lines that "
+        "many texts share, such as signatures and quoted replies, because they form topics"
     )
 
 
