@@ -30,6 +30,11 @@ def shorten(text: Any, limit: int) -> str:
     return words if len(words) <= limit else words[: limit - 1].rstrip() + "…"
 
 
+def range_of(low: int, high: int) -> str:
+    """Return a range of numbers, or the number if both are equal: "1 to 40", "40"."""
+    return f"{high:,}" if low == high else f"{low:,} to {high:,}"
+
+
 def plural(n: int, noun: str) -> str:
     """Return a number with its noun: "1 cluster", "2 clusters"."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

@@ -203,6 +203,7 @@ def test_a_scalar_with_an_effective_sample_size_but_without_rhat_has_a_finite_pr
 def assessment(**changes):
     given = {"n_sweeps": 600, "n_chains": 3, "n_after_burn_in": 300, "rhat": 1.3, "ess": 40.0}
     given |= {"agreement": 0.5, "problems": (), "seconds": 0.2}
+    given |= {"n_sweeps_shortest": changes.get("n_sweeps", 600)}
     return Assessment(**(given | changes))
 
 
@@ -223,6 +224,17 @@ def test_the_sentence_names_problems_sweeps_and_time():
         "converged after 600 sweeps of 3 chains: R-hat at most 1.30, effective sample size at "
         "least 40, adjusted Rand index between chains 0.50"
     )
+
+
+def test_the_sentence_has_the_sweeps_of_the_shortest_and_the_longest_chain():
+    problem = Problem("too few draws", 4.0)
+    found = assessment(n_sweeps=40, n_sweeps_shortest=1, problems=(problem,))
+    assert found.summary().startswith("not converged after 1 to 40 sweeps of 3 chains: too few")
+    values = np.random.default_rng(0).normal(size=(2, 60))
+    table = traces(*values, burn_in=10)
+    table = table[(table["chain"] == 0) | (table["sweep"] <= 18)]
+    found = assess(table, [np.zeros((4, 3), np.int32)] * 2)
+    assert (found.n_sweeps_shortest, found.n_sweeps) == (18, 60)
 
 
 def test_halves_of_the_chains_that_find_the_same_clusters_agree():

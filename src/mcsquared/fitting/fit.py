@@ -24,6 +24,7 @@ from mcsquared.corpus.disk import SampledCorpus
 from mcsquared.errors import InputError
 from mcsquared.evaluation.stacking import stack_chains
 from mcsquared.fitting import checks, disk
+from mcsquared.markup import range_of
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations, observe
 from mcsquared.observations.disk import DiskObservations
@@ -129,8 +130,8 @@ class Fit(RunSettings):
                 f"burn_in is {self.schedule.burn_in_of(next(self.schedule.stages()))}"
             )
         if interrupted:
-            done = sorted({run.sweeps_done for run in runs})
-            span = f"{done[0]} to {done[-1]}" if len(done) > 1 else f"{done[0]}"
+            done = [run.sweeps_done for run in runs]
+            span = range_of(min(done), max(done))
             kept = sum(len(run.cluster_of_group) for run in runs)
             warnings.warn(
                 f"interrupted after {span} {self._of_all_sweeps()}: "

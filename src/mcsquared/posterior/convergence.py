@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from mcsquared.arrays import Floats, Int32s
-from mcsquared.markup import plural
+from mcsquared.markup import plural, range_of
 from mcsquared.posterior.consensus import evenly_spaced
 from mcsquared.posterior.diagnostics import MAX_RHAT, MIN_ESS, diagnostics
 
@@ -64,6 +64,7 @@ class Assessment:
     # Empty if the chains have converged; those that would take longest first.
     problems: tuple[Problem, ...]
     seconds: float  # mean time of one sweep of one chain; NaN if unknown
+    n_sweeps_shortest: int  # of the shortest chain, burn-in included
 
     @property
     def converged(self) -> bool:
@@ -85,7 +86,9 @@ class Assessment:
 
     def summary(self, n_parallel: int = 1) -> str:
         """Return the result in one sentence; ``n_parallel`` chains run at the same time."""
-        length = f"{plural(self.n_sweeps, 'sweep')} of {plural(self.n_chains, 'chain')}"
+        n_sweeps = range_of(self.n_sweeps_shortest, self.n_sweeps)
+        unit = "sweep" if self.n_sweeps == 1 else "sweeps"
+        length = f"{n_sweeps} {unit} of {plural(self.n_chains, 'chain')}"
         if self.converged:
             return f"{CONVERGED} {length}: {self._figures()}"
         named = ", ".join(problem.description for problem in self.problems[:_MAX_NAMED])
@@ -120,8 +123,8 @@ def assess(trace: pd.DataFrame, draws: Sequence[Int32s]) -> Assessment:
     """
     table = diagnostics(trace)
     rhat, ess = table["rhat"].to_numpy(np.float64), table["ess_bulk"].to_numpy(np.float64)
-    lengths = [len(part) - _burn_in(part) for _, part in trace.groupby("chain", sort=True)]
-    n_after_burn_in = min(lengths, default=0)
+    chains = [part for _, part in trace.groupby("chain", sort=True)]
+    n_after_burn_in = min((len(part) - _burn_in(part) for part in chains), default=0)
     partition_rhat, agreement = compare_partitions(draws)
     problems = []
     if n_after_burn_in < 4 or math.isnan(agreement):
@@ -146,6 +149,7 @@ def assess(trace: pd.DataFrame, draws: Sequence[Int32s]) -> Assessment:
         agreement=agreement,
         problems=tuple(sorted(problems, key=lambda problem: -problem.factor)),
         seconds=float(seconds),
+        n_sweeps_shortest=min((int(part["sweep"].max()) for part in chains), default=0),
     )
 
 

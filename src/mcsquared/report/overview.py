@@ -12,7 +12,7 @@ import numpy as np
 from mcsquared.arrays import Floats, Int64s
 from mcsquared.families import ConjugateFamily
 from mcsquared.gamma import Gamma
-from mcsquared.markup import percent, plural, shorten
+from mcsquared.markup import percent, plural, range_of, shorten
 from mcsquared.model.parameters import CONCENTRATIONS
 from mcsquared.posterior import Posterior
 from mcsquared.posterior.convergence import (
@@ -285,12 +285,13 @@ def model_sentences(posterior: Posterior) -> list[str]:
     trace = posterior.trace
     seconds = trace["seconds"].sum() if "seconds" in trace else math.nan
     time = f", {seconds:,.0f} s of sampling" if math.isfinite(seconds) else ""
-    n_sweeps = int(trace["sweep"].nunique()) if len(trace) else 0
+    lengths = trace.groupby("chain")["sweep"].nunique() if len(trace) else [0]
+    n_sweeps = range_of(min(lengths), max(lengths))
     content = type(posterior.priors.content).__name__
     return [
         mixture,
         f"Content: {content}. Contexts: {_families(posterior.priors.contexts)}.{''.join(levels)}",
-        f"{n_sweeps:,} sweeps per chain, seed {posterior.seed}{time}.",
+        f"{n_sweeps} sweeps per chain, seed {posterior.seed}{time}.",
     ]
 
 
