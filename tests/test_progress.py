@@ -48,6 +48,14 @@ def test_a_pipe_receives_ten_lines_with_clusters_and_topics():
     assert lines[-1].startswith("sweep 100 of 100: 4 clusters, 13 topics")
 
 
+def test_the_time_left_ends_at_the_deadline(monkeypatch):
+    monkeypatch.setattr(module.time, "monotonic", Clock(step=1.0))
+    lines = displayed(io.StringIO(), mode=True, deadline=40.0).splitlines()
+    left = [int(line.rpartition("0:")[2].removesuffix(" left")) for line in lines]
+    assert max(left) < 40
+    assert left[-1] == 0
+
+
 @dataclass
 class StagedInfo(Info):
     n_sweeps: int = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 import time
@@ -33,6 +34,7 @@ class Progress:
     n_tokens: int = 0  # resampled by one sweep of one chain
     mode: Literal["auto"] | bool = "auto"
     stream: TextIO | None = None  # by default standard error
+    deadline: float = math.inf  # a value of time.monotonic() at which the run ends
 
     def __post_init__(self) -> None:
         if self.mode not in ("auto", True, False):
@@ -80,6 +82,7 @@ class Progress:
             if self.n_tokens:
                 parts.append(f"{_format_number(sweeps_per_second * self.n_tokens)} tokens/s")
             left = (self.n_sweeps * self.n_chains - done) / sweeps_per_second
+            left = min(left, max(self.deadline - self._times[-1], 0.0))
             parts.append(f"{_format_duration(left)} left")
         return ", ".join(parts)
 

@@ -166,7 +166,7 @@ def fit(
         None, min=1, help="Keep every THIN-th draw (default: 5, less in short runs)."
     ),
     max_seconds: float | None = Option(
-        None, metavar="S", help="Time limit; the model contains the draws kept until then."
+        None, metavar="S", help="Time limit; each chain has at least one sweep."
     ),
     checkpoint_every: float | None = Option(
         None, metavar="S", help="Seconds between checkpoints (default: 20)."

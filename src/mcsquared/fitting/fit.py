@@ -89,9 +89,8 @@ class Fit(RunSettings):
         observations = self._observe(corpus)
         make_backend = self._make_backend(observations)  # first, so that errors are raised early
         first_stage = next(self.schedule.stages())
-        progress = Progress(
-            first_stage, self.schedule.n_chains, observations.n_tokens, self.progress
-        )
+        sizes = (first_stage, self.schedule.n_chains, observations.n_tokens)
+        progress = Progress(*sizes, self.progress, deadline=deadline)
         checkpoint = self._checkpoint(corpus)
         runs = self._runs(observations, checkpoint, states)
         settings = dataclasses.replace(self, callbacks=[*self.callbacks, progress])
