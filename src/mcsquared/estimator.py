@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -19,6 +20,7 @@ from mcsquared.checkpoint import saved_groups
 from mcsquared.checks import check_choice
 from mcsquared.corpus import Corpus, ParquetFolder, Vectors, as_corpus
 from mcsquared.corpus.columns.column import distinct_note
+from mcsquared.corpus.sources.frames import is_frame
 from mcsquared.errors import InputError
 from mcsquared.families import ConjugateFamily
 from mcsquared.fitting.checks import check_sampler, checked_schedule, seed_from
@@ -205,6 +207,8 @@ class MC2(ClusterMixin, TopicTransformer):
         >>> len(quick.fit(texts, contexts={"year": [1990, 1991, None, 2005]}).labels_)
         4
         """
+        if is_frame(y):
+            warnings.warn("y is ignored; pass contexts with contexts=...", stacklevel=2)
         if isinstance(y, Mapping):
             raise InputError("y must not be a mapping, got one; pass contexts with contexts=...")
         return self._fit(X, contexts)

@@ -44,6 +44,19 @@ def test_every_input_becomes_a_corpus(X, kind, n_tokens):
     assert list(corpus.contexts) == ["year"]
 
 
+def test_columns_and_lists_of_passages_are_texts():
+    texts = [f"The {j}th cat sat on the mat" for j in range(4)]
+    for X in (
+        np.array(texts).reshape(-1, 1),
+        [[text, f"and bird {j} sang"] for j, text in enumerate(texts)],
+    ):
+        assert "0th" in as_corpus(X).vocabulary
+    items = [["LED lamp E27 9 W", "cable 3 x 1.5"], ["LED lamp E27 9 W"] * 3]
+    assert "LED lamp E27 9 W" in as_corpus(items).vocabulary  # baskets of repeated items
+    new = as_corpus([["LED lamp E27 9 W"]], vocabulary=["LED lamp E27 9 W", "cable 3 x 1.5"])
+    assert new.n_tokens == 1
+
+
 def test_a_corpus_is_returned_unchanged_or_with_other_contexts():
     corpus = Corpus(COUNTS)
     assert as_corpus(corpus) is corpus

@@ -109,7 +109,7 @@ def test_means_of_vectors_are_images_too(vectors):
         (lambda p, v: plots.topic_words(p, n_words=0), "n_words must be an integer >= 1, got 0"),
         (
             lambda p, v: plots.topic_words(mc2.MC2()),
-            "model must be a fitted MC2 or a Posterior, got MC2",
+            "model must be a fitted MC2 or a Posterior, got MC2 that is not fitted",
         ),
     ],
 )

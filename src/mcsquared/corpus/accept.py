@@ -13,6 +13,7 @@ from mcsquared.corpus.disk import ParquetFolder
 from mcsquared.corpus.rows import check_same_order
 from mcsquared.corpus.sources.arrays import content_from
 from mcsquared.corpus.sources.frames import frame_content, is_frame
+from mcsquared.corpus.sources.words import joined_passages
 from mcsquared.errors import InputError
 
 
@@ -53,6 +54,8 @@ def as_corpus(
     kind = _text_or_tokens(X)
     if kind is None and vocabulary is not None and _has_only_empty_groups(X):
         kind = "tokens"
+    if kind == "tokens" and (joined := joined_passages(X, vocabulary)) is not None:
+        X, kind = joined, "texts"
     if kind is not None:
         if content == "vectors":
             raise InputError(f"X must contain vectors (content='vectors'), got {kind}")

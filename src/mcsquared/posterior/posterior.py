@@ -431,4 +431,6 @@ def posterior_of(model: Any) -> Posterior:
     posterior = getattr(model, "posterior_", model)
     if isinstance(posterior, Posterior):
         return posterior
-    raise InputError(f"model must be a fitted MC2 or a Posterior, got {type(model).__name__}")
+    unfitted = " that is not fitted" if hasattr(model, "fit") else ""
+    name = type(model).__name__
+    raise InputError(f"model must be a fitted MC2 or a Posterior, got {name}{unfitted}")

@@ -266,7 +266,7 @@ def text_content(
         reason = f"if column {str(name)!r} contains vectors"
         _check_no_word_options(vectorizer, vocabulary, reason)
         return vectors
-    if (joined := joined_passages(values)) is not None:
+    if (joined := joined_passages(values, vocabulary)) is not None:
         values = joined
         table.notes.append(
             f"the lists of {str(name)!r} contain passages, not words: each is read as one text"

@@ -117,17 +117,25 @@ def plain_text(text: str) -> str:
     return _ENTITY.sub(lambda entity: html.unescape(entity[0]), text) if "&" in text else text
 
 
-def joined_passages(values: list[Any]) -> list[Any] | None:
+def joined_passages(
+    values: Iterable[Any], vocabulary: Sequence[str] | None = None
+) -> list[Any] | None:
     r"""Return lists of passages, such as paragraphs, as one text each; None for other values.
+
+    Passages have several words and rarely occur twice. No list is joined if the ``vocabulary`` of a
+    model contains entries of several words.
 
     >>> joined_passages([["The room was clean and quiet.", "We will come back next year!"], None])
     ['The room was clean and quiet.\n\nWe will come back next year!', None]
     >>> joined_passages([["machine learning", "topic"]])
     """
+    values = list(values)
     listed = [value for value in values if isinstance(value, list | tuple | np.ndarray)]
-    items = [item for value in listed[:_MAX_SAMPLED] for item in value]
-    n_words = sum(len(item.split()) for item in items if isinstance(item, str))
-    if n_words < max(1, _MIN_PASSAGE_WORDS * len(items)):
+    items = [item for value in listed[:_MAX_SAMPLED] for item in value if isinstance(item, str)]
+    n_words = sum(len(item.split()) for item in items)
+    if n_words < max(1, _MIN_PASSAGE_WORDS * len(items)) or 2 * len({*items}) <= len(items):
+        return None
+    if vocabulary is not None and any(" " in word for word in vocabulary):
         return None
     return [
         "\n\n".join(map(str, value)) if isinstance(value, list | tuple | np.ndarray) else value
