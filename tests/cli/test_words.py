@@ -3,6 +3,7 @@
 import numpy as np
 
 from mcsquared import MC2
+from mcsquared.cli.reading import FileOptions, read_for_model, texts_for_model
 from tests.cli.commands import invoke, rejected
 
 
@@ -35,6 +36,12 @@ def test_options_for_words_are_those_of_python(tmp_path):
     np.testing.assert_array_equal(posterior.tokens_per_group, 4)
     found = succeeds("predict", out, path, "--out", str(tmp_path / "q.csv"))
     assert "6 groups" in found.stdout
+    file = FileOptions(path)
+    table = file.table()
+    corpus = read_for_model(MC2.load(out), file, training=table)
+    listed = texts_for_model(MC2.load(out), file, table, corpus)
+    assert len(listed) == 6
+    assert listed[0] == "w0 ×4"
     for more, number in [([], "neither"), (["--value", "word", "--text", "text"], "both")]:
         sentence = rejected(invoke("fit", path, "--long", "id", *more, *common))
         assert f"--long requires either --value or --text, got {number}" in sentence

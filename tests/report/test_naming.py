@@ -63,6 +63,24 @@ def test_booleans_name_clusters_and_a_name_has_at_most_two_phrases():
     assert names[1] == "not public, low size"
 
 
+def test_products_with_numbers_name_topics_and_codes_do_not():
+    for items, first in (
+        (["LED lamp, 9 W", "cable 3×1.5"], "LED lamp, 9 W"),
+        (["s7", "vw 12"], ""),
+    ):
+        corpus = mc2.Corpus.from_tokens([items, items[:1]] * 10)
+        posterior = mc2.MC2(n_sweeps=4, random_state=0, progress=False).fit(corpus).posterior_
+        assert topic_names(posterior)[0].startswith(first)
+        assert bool(topic_names(posterior)[0]) == bool(first)
+
+
+def test_values_that_say_nothing_alone_have_the_name_of_their_context():
+    answers = np.array(["yes", "no", "DE"])[TRUTH]
+    assert named(member=answers) == ["member: yes", "member: no", "member: DE"]
+    assert named(age=np.array(["10-20", "7", "older"])[TRUTH])[:2] == ["age: 10-20", "age: 7"]
+    assert named(city=np.array(["北京", "Bonn", "Ulm"])[TRUTH]) == ["北京", "Bonn", "Ulm"]
+
+
 def test_items_of_a_bag_take_precedence_in_names():
     tags = [["sky", f"tag{k}"] for k in TRUTH]
     assert named(x=TRUTH * 1.0, tags=tags) == ["tag0", "tag1", "tag2"]

@@ -322,3 +322,29 @@ def test_emojis_and_hashtags_are_coloured_in_texts(browser, tmp_path):
     browser.open(tmp_path / "page.html")
     browser.go("groups", 0)
     assert browser.texts(".document mark") == ["great", "sound", "\U0001f3a7", "#music"]
+
+
+def test_words_of_several_words_are_coloured_line_by_line_and_long_names_wrap(browser, tmp_path):
+    items = [
+        [
+            "oil lamp of brass for the garden, 40 cm",
+            "water hose of 20 m with a mount",
+            "sharp scythe",
+        ],
+        [
+            "paint for walls and ceilings, 10 l",
+            "brush for varnish, 40 mm wide",
+            "ladder of ten steps",
+        ],
+    ]
+    baskets = [[*items[j % 2], items[j % 2][0]] for j in range(40)]
+    corpus = mc2.Corpus.from_tokens(baskets, {"shop": ["north", "south"] * 20})
+    model = mc2.MC2(n_sweeps=20, n_chains=1, random_state=0, progress=False).fit(corpus)
+    texts = [f"{row[0]} ×2\n{row[1]}\n{row[2]}" for row in baskets]
+    mc2.write_report(model, tmp_path / "page.html", corpus=corpus, texts=texts)
+    for width in (1280, 400):
+        browser.open(tmp_path / "page.html", width=width)
+        browser.go("groups", 0)
+        assert browser.texts(".document mark") == texts[0].split("\n")
+        browser.go("effects")
+        assert browser.overflow() <= 0

@@ -195,7 +195,7 @@ def report(
     if file is not None:
         table = file.table()
         corpus = read_for_model(model, file, training=table)
-        texts = texts_for_model(model, file, table)
+        texts = texts_for_model(model, file, table, corpus)
     write_report(model, out, corpus=corpus, title=title, texts=texts)
     typer.echo(
         f"{plural(model.n_clusters_, 'cluster')} and {plural(model.n_topics_, 'topic')} of "

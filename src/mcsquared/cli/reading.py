@@ -6,6 +6,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mcsquared import families
 from mcsquared.cli.guard import print_message
 from mcsquared.cli.levels import known_levels, read_level_contexts, with_levels_of_model
@@ -21,6 +23,7 @@ from mcsquared.estimator import MC2
 from mcsquared.families.registry import family_for_kind, kinds_of
 from mcsquared.fitting.disk import folder_batches
 
+_MAX_LISTED_WORDS = 200  # of a group in a report
 # Keys of `Posterior.source`, which records how the training file was read.
 _TEXT_KEY = "text"
 _SEPARATOR_KEY = "separator:"
@@ -264,16 +267,23 @@ def read_for_model(
     return corpus
 
 
-def texts_for_model(model: MC2, file: FileOptions, table: Any) -> list[Any] | None:
-    """Return the text of each group; None without a column of texts that has one row per group."""
-    if model.posterior_.vocabulary is None:
-        return None
-    source = model.posterior_.source
+def texts_for_model(model: MC2, file: FileOptions, table: Any, corpus: Corpus) -> list[Any] | None:
+    """Return the text of each group; for a file with one row per word, its words, one per line."""
+    vocabulary, source = model.posterior_.vocabulary, model.posterior_.source
     text = file.text or source.get(_TEXT_KEY)
-    if text is None or _GROUP_KEY in source:
+    if vocabulary is None or (text is None) == (_GROUP_KEY not in source):
         return None
+    if text is None:
+        return [_listed_words(row, vocabulary) for row in corpus.content.counts]
     texts = as_list(table.raw(text, "text"))
     return joined_passages(texts) or texts
+
+
+def _listed_words(row: Any, vocabulary: Any) -> str:
+    """Return the most frequent words of a group, such as "lamp ×2", one per line."""
+    chosen = np.argsort(-row.data, kind="stable")[:_MAX_LISTED_WORDS]
+    words = ((vocabulary[row.indices[i]], row.data[i]) for i in chosen)
+    return "\n".join(f"{word} ×{n}" if n > 1 else str(word) for word, n in words)
 
 
 def corpora_for_model(model: MC2, file: FileOptions) -> Iterator[Corpus]:

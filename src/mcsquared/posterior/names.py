@@ -37,9 +37,16 @@ _N_CANDIDATES = 12  # words or items considered for a name
 _MIN_SECOND_SHARE = 0.2  # of the groups, for further words of a name
 _MIN_DEVIATION = 0.5  # of a low or high mean from the overall mean, in standard deviations
 _MAX_NARROW_SD = 0.5  # standard deviation of a narrow cluster, in standard deviations of all groups
-# Two letters or more, or one of a script whose characters are syllables or words.
+# Two letters or more, or one of a script whose characters are syllables or words; or a name of
+# several words that may have numbers, such as "LED lamp, 9 W".
 _WORDLIKE = re.compile(
     r"([^\W\d_]{2,}|[\u0e00-\u109f\u1780-\u17ff\u3040-\u9fff])([-'’ _][^\W\d_]+)*"
+    r"|(?=.*\b[^\W\d_]{3,}\b).+ .+"
+)
+
+# Values that say nothing without the name of their context: "yes", "7", "5 to 10", "DE".
+_NEEDS_CONTEXT = re.compile(
+    r"[!-~]{1,2}|yes|nein|nee|oui|non|sim|não|[\W\d_]*(to|bis|à|a|-)?[\W\d_]*", re.I
 )
 
 
@@ -293,8 +300,11 @@ def _phrases(posterior: Posterior, name: str, column: Column, kind: PhraseKind) 
     if column.kind in ("category", "boolean"):
         values = [f"not {short}", short]
         if column.categories is not None:
-            label = f"{short}: " if kind == "usual" else ""
-            values = [f"{label}{shorten(x, MAX_VALUE_LENGTH)}" for x in column.categories]
+            values = [shorten(value, MAX_VALUE_LENGTH) for value in column.categories]
+            values = [
+                f"{short}: {value}" if kind == "usual" or _NEEDS_CONTEXT.fullmatch(value) else value
+                for value in values
+            ]
         counts = np.zeros((posterior.n_clusters, len(values)))
         codes = np.asarray(column.observations(), np.int64)
         np.add.at(counts, (posterior.labels[column.observed], codes), 1.0)

@@ -31,6 +31,14 @@ function numberOfWord(text) {
   return words.index.get(text) ?? words.index.get(text.toLowerCase()) ?? (/^[#@]/.test(text) ? numberOfWord(text.slice(1)) : undefined);
 }
 
+// The lines of a text, each with the number of its word if it is one, such as "oil lamp ×2".
+function linesOf(text) {
+  return text.split(/(\n)/).flatMap((line) => {
+    const w = numberOfWord(line.replace(/ ×\d+$/, ''));
+    return w === undefined ? wordsOf(line) : [[line, w]];
+  });
+}
+
 // The parts of a text, each with the number of its word; characters of scripts without spaces have
 // the word of the pair that they begin or end.
 function wordsOf(text) {
@@ -53,7 +61,7 @@ function documentCard(j, topicRows) {
   if (!text || !words) return null;
   const topicColour = new Map(topicRows.slice(0, 6).map((row) => [row.m, colourOf(row.m)]));
   if (!words.index) words.index = new Map(words.vocabulary.map((word, w) => [word, w]));
-  const marked = wordsOf(text).map(([part, w]) => {
+  const marked = linesOf(text).map(([part, w]) => {
     if (w === undefined) return part;
     let best = -1; let most = 0;
     for (let a = w * words.topicsPerWord; a < (w + 1) * words.topicsPerWord; a += 1) {
