@@ -120,8 +120,8 @@ def run(
 def _start_note(model: MC2) -> str:
     """Return advice if the chains spent most of the time limit on their starts."""
     trace = model.posterior_.trace
-    n_chains = trace["chain"].nunique()
-    if n_chains == 1 or trace["seconds"].sum() > _MIN_SAMPLING_SHARE * float(model.max_seconds):
+    n_chains, limit = trace["chain"].nunique(), model.max_seconds or 0.0
+    if n_chains == 1 or trace["seconds"].sum() > _MIN_SAMPLING_SHARE * limit:
         return ""
     return (
         f", most of which was spent on the starts of {n_chains} chains: fewer chains, such as "

@@ -274,7 +274,8 @@ def texts_for_model(model: MC2, file: FileOptions, table: Any, corpus: Corpus) -
     if vocabulary is None or (text is None) == (_GROUP_KEY not in source):
         return None
     if text is None:
-        return [_listed_words(row, vocabulary) for row in corpus.content.counts]
+        content: Any = corpus.content
+        return [_listed_words(row, vocabulary) for row in content.counts]
     texts = as_list(table.raw(text, "text"))
     return joined_passages(texts) or texts
 
