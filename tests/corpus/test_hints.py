@@ -23,6 +23,7 @@ def described(values):
         (["2020-01-31", "2020-02-01"], "all strings are dates"),
         ([f"paper {j}" for j in range(30)], "all values are distinct"),
         ([f"paper {j}" for j in range(30)] + ["paper 0"] * 5, "most values are distinct"),
+        (["06/May/24 11:54 PM", "21.6.2014", "3 mai 2020"], "all strings are dates"),
         (["3/4/2021", "Mar 4, 2021", "2021-03-04"], "dates in several formats"),
         (["oui", "Oui", "non"], "'Oui' and 'oui' are two categories: write them alike"),
         (["red", "n/a", "green"], "'n/a' is a category of its own"),

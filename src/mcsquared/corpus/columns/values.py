@@ -135,7 +135,7 @@ def hint(categories: Sequence[str], n_observed: int) -> str:
         return f"strings such as {present[0]!r:.30} may be durations: write them as numbers"
     if all(_can_convert(float, text) for text in present):
         return "all strings are numbers: convert the column unless they are labels"
-    if all(_can_convert(datetime.date.fromisoformat, text) for text in present):
+    if _dates(present) is not None:
         return "all strings are dates: convert the column to dates"
     currencies = [*filter(None, map(currency_of, present))]
     if len({*currencies}) > 1 and len(currencies) >= _MIN_SHARE * len(present):
