@@ -346,5 +346,8 @@ def test_words_of_several_words_are_coloured_line_by_line_and_long_names_wrap(br
         browser.open(tmp_path / "page.html", width=width)
         browser.go("groups", 0)
         assert browser.texts(".document mark") == texts[0].split("\n")
+        chips = "return [...document.querySelectorAll('.chip')]"
+        cut = browser.run(f"{chips}.filter((chip) => chip.scrollWidth > chip.clientWidth)")
+        assert cut == []  # a long name in a legend ends with an ellipsis
         browser.go("effects")
         assert browser.overflow() <= 0

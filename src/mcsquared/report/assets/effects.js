@@ -22,7 +22,7 @@ function effectCurves(c, selected) {
     { label: `topics by ${contexts[c].name}`, format: (x) => formatValue(contexts[c], x, 3), height: 300, scale: true });
   chart.csv = () => [[contexts[c].name, 'topic', 'name', 'share', 'low', 'high'], ...Array.from(found.points).flatMap((x, v) => Array.from({ length: n }, (_, m) => [formatValue(contexts[c], x), m, topics.names[m], ...['share', 'low', 'high'].map((part) => found[part][v * n + m])]))];
   return card(`Topics by ${contexts[c].name}`, `${others.length ? `All ${plural(n, 'topic')}, the ${N_LINES} largest in colour. ` : ''}Band: 95% interval of topic ${selected}, which is chosen below.`, chart,
-    h('div', { class: 'legend' }, chosen.map((m) => h('a', { class: 'chip', href: address('topics', m) }, h('span', { class: 'dot', style: { background: colourOf(m) } }), topicName(m)))));
+    h('div', { class: 'legend' }, chosen.map((m) => h('a', { class: 'chip', href: address('topics', m) }, h('span', { class: 'dot', style: { background: colourOf(m) } }), h('span', { class: 'grow' }, topicName(m))))));
 }
 
 function effectBars(c, m) {

@@ -71,7 +71,7 @@ function documentCard(j, topicRows) {
     return topicColour.has(best) ? h('mark', { style: { 'border-color': topicColour.get(best) }, title: `Topic ${topicName(best)}` }, part) : part;
   });
   return h('section', { class: 'card' }, h('h3', {}, 'Text'),
-    h('div', { class: 'legend' }, topicRows.slice(0, 6).map((row) => h('a', { class: 'chip', href: address('topics', row.m) }, h('span', { class: 'dot', style: { background: colourOf(row.m) } }), topicName(row.m)))),
+    h('div', { class: 'legend' }, topicRows.slice(0, 6).map((row) => h('a', { class: 'chip', href: address('topics', row.m) }, h('span', { class: 'dot', style: { background: colourOf(row.m) } }), h('span', { class: 'grow' }, topicName(row.m))))),
     h('div', { class: 'document', tabindex: '0' }, marked));
 }
 
