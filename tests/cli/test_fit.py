@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,7 @@ import pytest
 
 from mcsquared import MC2
 from mcsquared.callbacks import StopWhenFlat
-from mcsquared.cli.fit import _start_note, checkpoint_path, print_result
+from mcsquared.cli.fit import checkpoint_path, print_result
 from mcsquared.errors import ModelFileError
 from mcsquared.markup import plural
 from tests.cli.commands import fit_command, invoke, papers, rejected
@@ -379,18 +378,6 @@ def test_an_interrupted_auto_run_resumes_to_the_same_draws(papers_file, tmp_path
     first, second = MC2.load(whole).posterior_, MC2.load(stopped).posterior_
     np.testing.assert_array_equal(first.cluster_of_group, second.cluster_of_group)
     assert not checkpoint_path(stopped).exists()
-
-
-def test_a_time_limit_that_the_starts_of_the_chains_use_up_is_explained():
-    def note(seconds, n_chains):
-        trace = pd.DataFrame({"chain": np.arange(n_chains), "seconds": seconds})
-        posterior = SimpleNamespace(trace=trace)
-        return _start_note(SimpleNamespace(posterior_=posterior, max_seconds=60.0))
-
-    assert note(1.0, 8).endswith(
-        "the starts of 8 chains: fewer chains, such as --chains 2, have more sweeps"
-    )
-    assert note(5.0, 8) == note(1.0, 1) == ""
 
 
 @pytest.mark.parametrize("sweeps", ["auto", 500])
