@@ -228,6 +228,33 @@ def test_a_fit_without_time_has_the_last_draw_of_each_chain(corpus, n_sweeps, tm
     assert mc2.MC2.load(tmp_path / "model.mc2").max_seconds == 1e-9
 
 
+def test_a_time_limit_that_is_short_reduces_a_number_of_chains_that_was_not_chosen(corpus, quiet):
+    posterior = model(n_chains="auto", max_seconds=1e-9).fit(corpus).posterior_
+    assert posterior.trace["chain"].tolist() == [0]
+    assert len(posterior.parameters) == 1
+    assert posterior.labels.shape == (12,)
+
+
+def test_chains_have_time_for_sweeps_if_starts_are_slow(corpus, monkeypatch, quiet):
+    clock = Clock(step=0.0)
+    start = chains.ChainRun.state.func
+
+    def slow_start(run):
+        clock.now += 10.0
+        return start(run)
+
+    def sweep(runner, run, backend, stage):
+        clock.now += 1.0
+        resample(runner, run, backend, stage)
+
+    resample = chains.Runner._sweep
+    monkeypatch.setattr(chains.time, "monotonic", clock)
+    monkeypatch.setattr(chains.ChainRun.state, "func", slow_start)
+    monkeypatch.setattr(chains.Runner, "_sweep", sweep)
+    posterior = model(n_chains="auto", max_seconds=60.0, n_jobs=1).fit(corpus).posterior_
+    assert n_sweeps(posterior) == [21, 20]  # 10 s for each start, 1 s for each sweep
+
+
 def test_a_fixed_number_of_sweeps_says_when_the_time_was_over(corpus):
     options = {"n_sweeps": 10**6, "burn_in": 0, "max_seconds": 0.5, "n_chains": 1}
     with pytest.warns(ConvergenceWarning) as caught:

@@ -45,6 +45,7 @@ TRACE = (
 )
 
 LEVEL_TRACE = ("n_types", "alpha", "v")  # of every level above groups
+MIN_TIME_PER_START = 3.0  # of a chain, relative to its start, if the time limit is short
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,7 +200,8 @@ class Runner:
     number of threads. ``save`` is called with a chain after every sweep, and once more with True
     when it ends a stage. ``make_backend`` returns the backend of a chain, given its threads; the
     default is `LocalBackend`. With any other backend, chains run one after another.
-    ``deadline`` is a value of ``time.monotonic()`` after which no further sweep is started.
+    ``deadline`` is a value of ``time.monotonic()`` after which no further sweep is started, and no
+    further chain if their number is chosen automatically.
     """
 
     observations: Observations
@@ -262,7 +264,11 @@ class Runner:
         """Sweep until the stage or the time ends, or a callback or Ctrl-C stops the chain."""
         if run.has_ended or (self._is_stopping and not run.has_started):
             return
-        settings = self.settings
+        settings, began = self.settings, time.monotonic()
+        is_needed = run.chain == 0 or run.has_started
+        if self._may_leave_out_chains and not is_needed and began > self.deadline:
+            self.out_of_time.set()
+            return
         local = partial(LocalBackend, self.observations, settings.priors)
         with ThreadPool(n_threads) as threads:
             backend = (self.make_backend or local)(threads)
@@ -270,6 +276,9 @@ class Runner:
             backend.load_labels(run.state, Key(settings.seed, run.chain, run.state.sweep))
             run.save_labels = lambda: backend.save_labels(run.state)
             run.label_files = backend.label_files
+            if self._may_leave_out_chains:
+                end = began + MIN_TIME_PER_START * (time.monotonic() - began)
+                deadline = max(deadline, min(end, self.deadline))
             self._run_sweeps(run, backend, stage, deadline)
             run.save_labels()
             self._save(run, True)
@@ -287,6 +296,13 @@ class Runner:
     def _is_stopping(self) -> bool:
         """Whether the run is ending, so that further chains, which take minutes, need not start."""
         return self.make_backend is None and self.signals.stop.is_set()
+
+    @property
+    def _may_leave_out_chains(self) -> bool:
+        """Whether the time limit may reduce the number of chains, which the user did not choose."""
+        schedule = self.settings.schedule
+        is_chosen = isinstance(schedule, StagedSchedule) and schedule.choose_chains
+        return is_chosen and self.make_backend is None and math.isfinite(self.deadline)
 
     def _prepare(self, run: ChainRun) -> None:
         """Start a chain; count the words of its topics if these counts were released."""

@@ -78,7 +78,8 @@ class MC2(ClusterMixin, TopicTransformer):
         sweeps are discarded, and about 100 draws kept. Otherwise, "auto" means 100 and 5 (or less).
     max_seconds : float, optional
         Time limit: the fit ends after the sweep in which it is exceeded, with the draws so far.
-        With ``n_sweeps="auto"`` it replaces the limit on the number of sweeps.
+        With ``n_sweeps="auto"`` it replaces the limit on the number of sweeps, and with
+        ``n_chains="auto"`` fewer chains run if their starts take long.
     n_chains : int or "auto"
         Independent chains; all results combine the draws of all chains. "auto": 8 to 32 with
         ``n_sweeps="auto"``, see Notes, and 1 with a number of sweeps.

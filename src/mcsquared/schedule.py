@@ -88,7 +88,8 @@ class StagedSchedule:
     keep_parameters: int  # at most, of all chains; evenly spaced in each
     n_chains: int = 1
     max_sweeps: int | None = MAX_SWEEPS
-    choose_chains: bool = False  # whether n_chains depends on the size of the corpus
+    # Whether n_chains depends on the size of the corpus, and at most so many start in limited time.
+    choose_chains: bool = False
 
     is_staged = True
 
@@ -107,7 +108,7 @@ class StagedSchedule:
         if n_chains < MAX_CHAINS:
             affordable = max(affordable // cost, 2 * FIRST_STAGE)
         max_sweeps = None if self.max_sweeps is None else min(self.max_sweeps, affordable)
-        return replace(self, n_chains=n_chains, max_sweeps=max_sweeps, choose_chains=False)
+        return replace(self, n_chains=n_chains, max_sweeps=max_sweeps)
 
     def stages(self) -> Iterator[int]:
         """Yield the number of sweeps at the end of each stage."""

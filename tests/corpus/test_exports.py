@@ -109,14 +109,6 @@ def test_dates_with_the_name_of_the_month_between_marks_are_read():
     assert interpret(["06/Foo/24", "7/Jun/24"]) == ["06/Foo/24", "7/Jun/24"]
 
 
-@pytest.mark.parametrize("fields", [["Ja", "nein", "JA "], ["oui", "non", "n/a"], ["Yes", "YES"]])
-def test_answers_are_booleans(fields):
-    true = ("ja", "oui", "yes")
-    expected = [None if x == "n/a" else x.strip().lower() in true for x in fields]
-    assert interpret(fields) == expected
-    assert interpret([*fields, "perhaps"])[:2] == fields[:2]
-
-
 def test_percentages_are_numbers():
     np.testing.assert_array_equal(interpret(["5,5 %", "0 %", "", "3%"]), [5.5, 0, np.nan, 3])
 

@@ -166,7 +166,9 @@ def fit(
         None, min=1, help="Keep every THIN-th draw (default: 5, less in short runs)."
     ),
     max_seconds: float | None = Option(
-        None, metavar="S", help="Time limit; each chain has at least one sweep."
+        None,
+        metavar="S",
+        help="Time limit; without --chains, chains that cannot start within it are left out.",
     ),
     checkpoint_every: float | None = Option(
         None, metavar="S", help="Seconds between checkpoints (default: 20)."

@@ -27,7 +27,6 @@ from mcsquared.posterior.convergence import CONVERGED, NOT_CONVERGED, agreement_
 from mcsquared.storage import check_target
 
 N_PRINTED_TOPICS = 10
-_MIN_SAMPLING_SHARE = 0.3  # of a time limit that is long enough for its chains
 OPTION_OF_PARAMETER = {"n_sweeps": "--sweeps", "burn_in": "--burn-in", "n_chains": "--chains"}
 
 
@@ -111,22 +110,10 @@ def run(
     print_result(model, out)
     converged = _print_advice(model)
     if model._stopped == "out of time" and not converged and checkpoint.exists():
-        print_message(f"stopped by --max-seconds{_start_note(model)}; {_how_to_resume(checkpoint)}")
+        print_message(f"stopped by --max-seconds; {_how_to_resume(checkpoint)}")
     else:
         checkpoint.unlink(missing_ok=True)
     _print_next_command(file, out)
-
-
-def _start_note(model: MC2) -> str:
-    """Return advice if the chains spent most of the time limit on their starts."""
-    trace = model.posterior_.trace
-    n_chains, limit = trace["chain"].nunique(), model.max_seconds or 0.0
-    if n_chains == 1 or trace["seconds"].sum() > _MIN_SAMPLING_SHARE * limit:
-        return ""
-    return (
-        f", most of which was spent on the starts of {n_chains} chains: fewer chains, such as "
-        "--chains 2, have more sweeps"
-    )
 
 
 def _print_advice(model: MC2) -> bool:

@@ -25,21 +25,7 @@ _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "nat", "<na>"})
 _MISSING_AMONG_NUMBERS = frozenset(
     {"#n/a", "#value!", "#div/0!", "n.a.", "k.a.", "n.d.", "s.d.", "n.c."}
 )
-# English, German, Dutch, French, Spanish, Italian, Portuguese
-_BOOLEANS = tuple(
-    dict(zip(pair.split(), (True, False), strict=True))
-    for pair in (
-        "true false",
-        "yes no",
-        "ja nein",
-        "ja nee",
-        "oui non",
-        "sí no",
-        "si no",
-        "sì no",
-        "sim não",
-    )
-)
+_BOOLEANS = {"true": True, "false": False}
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _NUMBER = re.compile(
     r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(inf|infinity)", re.IGNORECASE
@@ -261,10 +247,8 @@ def interpret(strings: Sequence[str]) -> Any:
             return np.array([int(field) for field in numbers], dtype=np.int64)
         remaining = iter(numbers)
         return np.array([float(next(remaining)) if field else np.nan for field in cleaned])
-    answers = {field.lower() for field in present}
-    for value_of in _BOOLEANS if answers else ():
-        if answers <= value_of.keys():
-            return [value_of.get(field.lower()) for field in cleaned]
+    if present and all(field.lower() in _BOOLEANS for field in present):
+        return [_BOOLEANS.get(field.lower()) for field in cleaned]
     if (dates := _dates(cleaned)) is not None:
         return dates
     filled = [None if field.lower() in _MISSING else field for field in fields]
