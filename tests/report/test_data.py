@@ -211,7 +211,10 @@ def test_typical_groups_of_a_topic_are_sorted_by_score():
         assert shares == sorted(shares, reverse=True)
 
 
-@pytest.mark.parametrize(("unsure", "begins"), [(0, "All groups share"), (1, "99% of the groups")])
+@pytest.mark.parametrize(
+    ("unsure", "begins"),
+    [(0, "All groups share"), (1, "99% of the groups"), (1000, "No groups share")],
+)
 def test_the_check_says_all_only_if_all_groups_are_certain(unsure, begins):
     posterior, _, _ = make_posterior()
     confidence = np.ones(1000)
@@ -219,3 +222,13 @@ def test_the_check_says_all_only_if_all_groups_are_certain(unsure, begins):
     found = checks(posterior, confidence, report_data(posterior)["diagnostics"])
     [text] = [check["text"] for check in found if "with the same groups" in check["text"]]
     assert text.startswith(begins)
+    assert ("; their pages list" in text) == (unsure == 1000)
+
+
+def test_the_check_says_why_the_consensus_has_fewer_clusters_than_any_draw(monkeypatch):
+    posterior, _, _ = make_posterior()
+    diagnostics = report_data(posterior)["diagnostics"]
+    for n_clusters, is_explained in ((posterior.n_clusters, False), (1, True)):
+        monkeypatch.setattr(type(posterior), "n_clusters", n_clusters)
+        texts = [check["text"] for check in checks(posterior, np.ones(60), diagnostics)]
+        assert any("fewer clusters than any draw" in text for text in texts) == is_explained

@@ -267,6 +267,19 @@ def test_a_range_that_describes_a_cluster_better_than_its_words_ends_its_name():
     assert first in WORDS
 
 
+def test_a_range_that_describes_a_cluster_better_than_its_value_ends_its_name():
+    posterior, _ = rare_words(0.12)
+    is_last = posterior.labels == 2
+    place = np.where(is_last | (np.arange(60) % 2 == 0), "usa", "uk")
+    assert cluster_names(with_contexts(posterior, place=place))[2].startswith("usa")
+    year = 1950.0 + np.arange(60) % 20
+    assert "year" not in cluster_names(with_contexts(posterior, place=place, year=year))[2]
+    year[is_last] = 1990.0
+    name = cluster_names(with_contexts(posterior, place=place, year=year))[2]
+    first, *_, last = name.split(", ")
+    assert (first, last) == ("usa", "year 1990")
+
+
 def test_a_value_of_most_groups_names_a_cluster_without_a_common_word():
     """Even if most groups of all clusters have it."""
     counts = np.array([[20, 20], [20, 20]])

@@ -190,5 +190,7 @@ def print_result(model: MC2, out: Path) -> None:
     described = topics["words" if "words" in topics else "name"]
     for row, words in zip(topics.head(N_PRINTED_TOPICS).itertuples(), described, strict=False):
         typer.echo(f"  topic {row.topic}: {row.weight:6.1%}  {words}")
-    if len(topics) > N_PRINTED_TOPICS:
-        typer.echo(f"  and {len(topics) - N_PRINTED_TOPICS} more")
+    n_more, n_empty = len(topics) - N_PRINTED_TOPICS, model.n_topics_ - len(topics)
+    if n_more > 0:
+        near_empty = f", and {n_empty} that are near-empty" if n_empty else ""
+        typer.echo(f"  and {n_more} more{near_empty}")

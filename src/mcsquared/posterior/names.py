@@ -18,6 +18,7 @@ from mcsquared.posterior.shared_values import (
     MIN_SHARE,
     naming_gain,
     shared_values,
+    value_gains,
 )
 from mcsquared.posterior.tables import token_share_of_topic
 
@@ -187,13 +188,14 @@ def _word_phrases(
 
     The phrases contain a word or value of at least half of the groups, if there is one. A range of
     a context, or the absence of a value, ends the name if it describes the cluster better than its
-    words. Otherwise the first phrase is the word of most groups.
+    words and values. Otherwise the first phrase is the word of most groups.
     """
     content = posterior.cluster_content
     if content is None or posterior.document_frequency is None:
         shares = posterior.token_shares
         return [_Described(words.distinct(row @ words.topics)) for row in shares]
     usual_values, shared = _context_phrases(posterior, "usual"), shared_values(posterior)
+    gains = value_gains(posterior)
     sizes = np.bincount(posterior.labels)
     overall = posterior.document_frequency / posterior.n_fitted
     result = []
@@ -202,9 +204,10 @@ def _word_phrases(
         word, share = content.words[k][listed], content.n_groups[k][listed] / size
         common, other, frequent = _ranked(word, share, overall[word])
         values, last, is_mixed = contexts[k][:N_PHRASES], "", False
-        gain = naming_gain(share, overall[word])[word == common[0]].item() if common else 0.0
+        gain = naming_gain(share, overall[word])[word == common[0]].item() if common else gains[k]
         found = shared[k]
-        if found is not None and found.gain > gain and (common or not values):
+        is_new = found is not None and (common or not values or found.is_range)
+        if found is not None and is_new and found.gain > gain:
             last = found.text
             other = other or word[:1].tolist()
         elif not common and not values:
@@ -221,7 +224,7 @@ def _word_phrases(
         chosen = list(dict.fromkeys([*common[:1], *other, *common]))[:_N_CANDIDATES]
         named = [word for word in _one_per_stem(words.texts(chosen)) if word != last]
         # A value after the words may tell clusters with the same words apart.
-        phrases = [*named, *values] if common or last else [*values, *named]
+        phrases = [*named, *values] if common else [*values, *named]
         result.append(_Described(phrases, last, is_mixed))
     return result
 

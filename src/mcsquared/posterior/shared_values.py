@@ -13,6 +13,7 @@ from mcsquared.arrays import Bools, Floats
 from mcsquared.corpus import Column
 from mcsquared.corpus.content import row_offsets
 from mcsquared.markup import shorten
+from mcsquared.posterior.consensus import contingency
 
 if TYPE_CHECKING:
     from mcsquared.posterior.posterior import Posterior
@@ -38,6 +39,11 @@ class SharedValue(NamedTuple):
         return self.share >= MIN_SHARE and self.share - self.by_choice >= lift
 
     @property
+    def is_range(self) -> bool:
+        """Whether the phrase is a range, not an absent value."""
+        return self.by_choice > 0
+
+    @property
     def gain(self) -> float:
         """How well the phrase describes the cluster; see `naming_gain`."""
         share = max(self.share - self.by_choice, 0.0)
@@ -51,6 +57,28 @@ def naming_gain(share: Floats, overall: Floats) -> Floats:
     groups precedes one that is rarer, but rarer still in other clusters.
     """
     return share**2 * np.log(np.maximum(share, 1e-300) / np.maximum(overall, 1e-300))
+
+
+def value_gains(posterior: Posterior) -> Floats:
+    """Return the largest `naming_gain` of a value that names each cluster; 0 if there is none."""
+    sizes = np.bincount(posterior.labels)
+    gains = np.zeros(len(sizes))
+    for column in posterior.contexts.values():
+        if column.kind == "bag":
+            groups, values = column.values.nonzero()
+        elif column.kind in ("category", "boolean"):
+            groups = np.flatnonzero(column.observed)
+            values = np.asarray(column.observations(), np.int64)
+        else:
+            continue
+        if not len(groups):
+            continue
+        counts = contingency(posterior.labels[groups], values).tocoo()
+        share = counts.data / sizes[counts.row]
+        overall = np.bincount(values)[counts.col] / posterior.n_groups
+        names = (share >= MIN_SHARE) & (share >= MIN_NAMING_LIFT * overall)
+        np.maximum.at(gains, counts.row, np.where(names, naming_gain(share, overall), 0.0))
+    return gains
 
 
 def shared_values(posterior: Posterior) -> list[SharedValue | None]:

@@ -192,10 +192,17 @@ def _check_clusters(posterior: Posterior, confidence: Floats) -> Check:
         text = f"The posterior has {plural(posterior.n_draws, 'draw')}."
         return "watch", "Too few draws to assess the clusters", text
     certain = float((confidence >= _MIN_CONFIDENCE).mean())
-    share = "All" if certain == 1.0 else f"{min(math.floor(100 * certain), 99)}% of the"
+    whole = {0.0: "No", 1.0: "All"}
+    share = whole.get(certain, f"{min(math.floor(100 * certain), 99)}% of the")
     draws = f"at least {_MIN_CONFIDENCE:.0%} of the draws"
     text = f"{share} groups share their cluster with the same groups in {draws}"
-    text += "." if certain == 1.0 else "; the pages of the others list the alternatives."
+    pages = "their pages" if certain == 0.0 else "the pages of the others"
+    text += "." if certain == 1.0 else f"; {pages} list the alternatives."
+    if posterior.n_clusters < _counts(posterior)["clusters"].min():
+        text += (
+            " The consensus has fewer clusters than any draw, because the draws divide the groups "
+            "differently."
+        )
     if certain >= 0.8:
         return "good", "The clusters are stable", text
     some = "Some" if certain >= 0.5 else "Most"

@@ -107,7 +107,7 @@ function curves(points, series, { label, format = formatNumber, height = 150, st
           band && s('path', { d: `${band}Z`, style: { fill: curve.colour, opacity: curve.band || 0.18 } }),
           !curve.faint && !curve.thin && !curve.open && !columns && !curve.low && s('path', { d: `${line}L${xs[xs.length - 1]} ${base}L${xs[0]} ${base}Z`, style: { fill: curve.colour, opacity: 0.14 } }),
           s('path', { d: line, style: { fill: 'none', stroke: curve.colour, 'stroke-width': curve.faint || curve.thin ? 1.25 : 2.25, 'stroke-dasharray': curve.faint ? '4 3' : 'none' } }),
-          dots && !curve.faint && xs.map((px, i) => s('circle', { cx: px, cy: ys[i], r: 3, style: { fill: curve.colour } })));
+          dots && !curve.faint && !curve.thin && xs.map((px, i) => s('circle', { cx: px, cy: ys[i], r: 3, style: { fill: curve.colour } })));
       }));
   });
 }

@@ -138,6 +138,7 @@ function clustersView(args) {
   const view = masterDetail({
     name: 'clusters',
     title: 'Clusters',
+    intro: clusters.names.some((name) => /\d–\d|: not /.test(name)) && 'A range or “not” in the name of a cluster applies to at least half of its groups.',
     items: Array.from({ length: clusters.n }, (_, k) => k),
     sorts: [
       ['size', 'largest first', (a, b) => clusters.size[b] - clusters.size[a]],

@@ -30,7 +30,7 @@ function valueLink(context, value, options = { class: 'link' }, text = context.c
 
 function categoryBars(context, of, id, colour) {
   const holder = h('div', {});
-  const line = h('p', { class: 'note' }, `Line: share in ${of === 'type' ? 'all types' : 'all clusters'}.`);
+  const line = h('p', { class: 'note' }, `${context.kind === 'bag' ? `Share of all values of this ${of}. ` : ''}Line: share in ${of === 'type' ? 'all types' : 'all clusters'}.`);
   const show = (distinct) => {
     const rows = shortlistRows(context, of, id, distinct).map((row) => ({
       label: valueLink(context, row.value),

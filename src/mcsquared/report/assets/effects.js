@@ -19,7 +19,7 @@ function effectCurves(c, selected) {
     ...others.map((m) => ({ values: column('share', m), colour: 'var(--soft)', thin: true, title: topicName(m) })),
     ...chosen.map((m) => ({ values: column('share', m), ...(m === selected ? { low: column('low', m), high: column('high', m), band: 0.15 } : { open: true }), colour: colourOf(m), title: topicName(m) })),
   ],
-    { label: `topics by ${contexts[c].name}`, format: (x) => formatValue(contexts[c], x, 3), height: 300, scale: true });
+    { label: `topics by ${contexts[c].name}`, format: (x) => formatValue(contexts[c], x, 3), height: 300, dots: true, scale: true });
   chart.csv = () => [[contexts[c].name, 'topic', 'name', 'share', 'low', 'high'], ...Array.from(found.points).flatMap((x, v) => Array.from({ length: n }, (_, m) => [formatValue(contexts[c], x), m, topics.names[m], ...['share', 'low', 'high'].map((part) => found[part][v * n + m])]))];
   return card(`Topics by ${contexts[c].name}`, `${others.length ? `All ${plural(n, 'topic')}, the ${N_LINES} largest in colour. ` : ''}Band: 95% interval of topic ${selected}, which is chosen below.`, chart,
     h('div', { class: 'legend' }, chosen.map((m) => h('a', { class: 'chip', href: address('topics', m) }, h('span', { class: 'dot', style: { background: colourOf(m) } }), h('span', { class: 'grow' }, topicName(m))))));

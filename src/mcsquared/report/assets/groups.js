@@ -130,6 +130,7 @@ function groupsView(args) {
   input.addEventListener('input', apply);
   const body = h('div', { class: 'detail' });
   const element = h('div', { class: 'view master' }, h('h2', { tabindex: '-1' }, 'Groups'),
+    h('p', { class: 'note' }, 'Percentage: the probability of sharing a cluster with the other groups of its cluster. Unsettled: no cluster has half of the probability of the group.'),
     h('div', { class: 'split' },
       h('div', { class: 'side' },
         h('div', { class: 'toolbar' },
