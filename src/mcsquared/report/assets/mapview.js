@@ -84,12 +84,13 @@ function mapView(args) {
     onopen(j) { hideTip(); window.location.hash = address('groups', j); },
   });
   const legend = h('div', { class: 'map-legend' });
-  const clusterLegend = () => h('div', { class: 'legend' }, Array.from({ length: Math.min(clusters.n, 14) }, (_, k) => {
+  const nListed = clusters.n > 15 ? 14 : clusters.n;
+  const clusterLegend = () => h('div', { class: 'legend' }, Array.from({ length: nListed }, (_, k) => {
     const item = h('a', { class: 'chip', href: address('clusters', k) }, dot(k), h('span', { class: 'grow' }, clusterName(k)), h('span', { class: 'soft' }, formatInteger(clusters.size[k])));
     ['pointerenter', 'focus'].forEach((type) => item.addEventListener(type, () => map.highlight(k)));
     ['pointerleave', 'blur'].forEach((type) => item.addEventListener(type, () => map.highlight(null)));
     return item;
-  }), clusters.n > 14 && h('a', { class: 'chip', href: '#/clusters' }, `and ${clusters.n - 14} more`));
+  }), clusters.n > nListed && h('a', { class: 'chip', href: '#/clusters' }, `and ${clusters.n - nListed} more`));
   let key = 'cluster';
   const recolour = (next) => {
     key = next;
