@@ -16,7 +16,7 @@ import pytest
 
 from mcsquared import MC2
 from mcsquared.callbacks import StopWhenFlat
-from mcsquared.cli.fit import checkpoint_path, print_result
+from mcsquared.cli.fit import checkpoint_path
 from mcsquared.errors import ModelFileError
 from mcsquared.markup import plural
 from tests.cli.commands import fit_command, invoke, papers, rejected
@@ -439,21 +439,3 @@ def test_fit_prints_advice_and_the_next_command(papers_file, tmp_path):
     page = tmp_path / "papers.html"
     assert invoke(*shlex.split(command), "--out", page).exit_code == 0
     assert page.exists()
-
-
-def test_the_printed_numbers_of_topics_add_up(fitted, capsys, monkeypatch):
-    model = MC2.load(fitted)
-    monkeypatch.setattr("mcsquared.cli.fit.N_PRINTED_TOPICS", 1)
-    n_listed = len(model.posterior_.topics())
-    model.n_topics_ = n_listed + 2
-    print_result(model, Path("papers.mc2"))
-    assert capsys.readouterr().out.endswith(f"and {n_listed - 1} more, and 2 that are near-empty\n")
-
-
-def test_a_consensus_whose_number_of_clusters_differs_from_the_draws_is_explained(fitted, capsys):
-    model = MC2.load(fitted)
-    print_result(model, Path("papers.mc2"))
-    assert "consensus" not in capsys.readouterr().out
-    model.posterior_.trace["n_clusters"] = most = model.n_clusters_ + 3
-    print_result(model, Path("papers.mc2"))
-    assert f"the draws have {most} to {most} clusters each" in capsys.readouterr().out

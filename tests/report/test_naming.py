@@ -12,7 +12,7 @@ from mcsquared.posterior.names import (
     cluster_names,
     topic_names,
 )
-from mcsquared.posterior.shared_values import SharedValue, shared_values
+from mcsquared.posterior.shared_values import SharedValue, last_phrase, shared_values
 from mcsquared.storage import pack_posterior, unpack_posterior
 from tests.plots.test_clusters import bare_posterior
 from tests.posterior.models import make_posterior
@@ -278,6 +278,16 @@ def test_a_range_that_describes_a_cluster_better_than_its_value_ends_its_name():
     name = cluster_names(with_contexts(posterior, place=place, year=year))[2]
     first, *_, last = name.split(", ")
     assert (first, last) == ("usa", "year 1990")
+
+
+def test_a_range_tells_clusters_with_the_same_best_word_apart():
+    found = SharedValue("year 1990", 0.6, 0.3, 0.1)
+    assert last_phrase(found, gain=1.0, has_value_only=False, is_repeated=False) == ""
+    assert last_phrase(found, gain=1.0, has_value_only=False, is_repeated=True) == "year 1990"
+    absent = SharedValue("place: not usa", 0.6, 0.3)
+    assert last_phrase(absent, gain=1.0, has_value_only=False, is_repeated=True) == ""
+    assert last_phrase(absent, gain=0.1, has_value_only=False, is_repeated=False) == absent.text
+    assert last_phrase(absent, gain=0.1, has_value_only=True, is_repeated=False) == ""
 
 
 def test_a_value_of_most_groups_names_a_cluster_without_a_common_word():

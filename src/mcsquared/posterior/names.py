@@ -16,6 +16,7 @@ from mcsquared.posterior.shared_values import (
     MAX_VALUE_LENGTH,
     MIN_NAMING_LIFT,
     MIN_SHARE,
+    last_phrase,
     naming_gain,
     shared_values,
     value_gains,
@@ -186,9 +187,8 @@ def _word_phrases(
 ) -> list[_Described]:
     """Return naming words for each cluster, preceded by a context value if no word is common.
 
-    The phrases contain a word or value of at least half of the groups, if there is one. A range of
-    a context, or the absence of a value, ends the name if it describes the cluster better than its
-    words and values. Otherwise the first phrase is the word of most groups.
+    The phrases contain a word or value of at least half of the groups, if there is one; otherwise
+    the first phrase is the word of most groups. See `last_phrase` for ranges and absent values.
     """
     content = posterior.cluster_content
     if content is None or posterior.document_frequency is None:
@@ -198,17 +198,17 @@ def _word_phrases(
     gains = value_gains(posterior)
     sizes = np.bincount(posterior.labels)
     overall = posterior.document_frequency / posterior.n_fitted
-    result = []
+    result: list[_Described] = []
+    best_words: list[list[int]] = []
     for k, size in enumerate(sizes):
         listed = content.words[k] >= 0
         word, share = content.words[k][listed], content.n_groups[k][listed] / size
         common, other, frequent = _ranked(word, share, overall[word])
-        values, last, is_mixed = contexts[k][:N_PHRASES], "", False
+        values, is_mixed = contexts[k][:N_PHRASES], False
         gain = naming_gain(share, overall[word])[word == common[0]].item() if common else gains[k]
-        found = shared[k]
-        is_new = found is not None and (common or not values or found.is_range)
-        if found is not None and is_new and found.gain > gain:
-            last = found.text
+        last = last_phrase(shared[k], gain, bool(values and not common), common[:1] in best_words)
+        best_words += [common[:1]] if common else []
+        if last:
             other = other or word[:1].tolist()
         elif not common and not values:
             usual = words.texts(frequent[:1]) or usual_values[k][:1]

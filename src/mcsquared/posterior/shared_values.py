@@ -96,6 +96,20 @@ def shared_values(posterior: Posterior) -> list[SharedValue | None]:
     return best
 
 
+def last_phrase(
+    found: SharedValue | None, gain: float, has_value_only: bool, is_repeated: bool
+) -> str:
+    """Return a range or absent value if it describes a cluster better than its words and values.
+
+    ``gain`` is that of the best word or value. ``has_value_only``: most groups have a value, but no
+    word; a second value would say little more. A range also tells a cluster apart from a larger one
+    with the same best word (``is_repeated``).
+    """
+    if found is None or (has_value_only and not found.is_range):
+        return ""
+    return found.text if found.gain > gain or (is_repeated and found.is_range) else ""
+
+
 def _candidates(
     posterior: Posterior, column: Column, name: str
 ) -> Iterator[tuple[int, SharedValue]]:
