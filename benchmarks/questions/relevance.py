@@ -20,29 +20,25 @@ if TYPE_CHECKING:
 
 NONE, TRUE, JUNK = "none", "true", "true, identifiers, random categories"
 SINGLE, BAGS = "every item in a random group", "those of another group"
+UNRELATED = "identifier", "random"  # columns
 N_RANDOM = 300  # random categories
-UNRELATED = TRUE, JUNK  # cases whose consensus is compared
 MAX_CHANGE, MAX_RELEVANCE, SLACK = 0.01, 0.05, 0.02
 MIN_AGREEMENT = {"labelme8": 0.59}  # of version 0.1.0, with the true context
 
 
 class Source(NamedTuple):
-    """A data set with classes, the context in question, and the fits to make."""
+    """A data set with classes, the context in question, and the ways to permute it."""
 
     file: str
     loader: str
     context: str
     classes: str
-    cases: tuple[str, ...]
+    permuted: tuple[str, ...]
 
 
 SETS = {
-    "labelme8": Source(
-        "labelme8.npz", "load_labelme", "tags", "label", (NONE, TRUE, JUNK, SINGLE, BAGS)
-    ),
-    "reuters21578": Source(
-        "reuters21578.npz", "load_reuters", "places", "topics", (NONE, TRUE, JUNK, SINGLE)
-    ),
+    "labelme8": Source("labelme8.npz", "load_labelme", "tags", "label", (SINGLE, BAGS)),
+    "reuters21578": Source("reuters21578.npz", "load_reuters", "places", "topics", (SINGLE,)),
 }
 
 
@@ -59,97 +55,92 @@ class Fitted(NamedTuple):
 
 
 def run(settings: Settings) -> Result:
-    available = {
-        name: source
-        for name, source in SETS.items()
-        if not settings.simulated and data_folder(source.file)
-    }
-    if not available:
-        raise Unavailable("none of the data sets was found")
+    """Compare contexts whose items are permuted with none."""
+    available = available_sets(settings)
     calls = [
         (name, case, seed, settings)
-        for name, source in available.items()
-        for case in source.cases
+        for name in available
+        for case in (NONE, *SETS[name].permuted)
         for seed in range(settings.relevance_seeds)
     ]
     fits = dict(zip(calls, run_parallel(fit_once, calls), strict=True))
     rows: list[tuple[Cell, ...]] = []
     targets: list[Target] = []
-    for name, source in available.items():
+    for name in available:
         found = {
             case: [fits[call] for call in calls if call[:2] == (name, case)]
-            for case in source.cases
+            for case in (NONE, *SETS[name].permuted)
         }
-        rows += [(name, case, *row_of(fitted, source)) for case, fitted in found.items()]
-        targets += targets_of(name, found)
-    columns = ("data set", "context", "AMI", "lowest", "highest", "clusters", "relevance")
-    columns += ("of identifiers", "of random categories")
+        rows += [(name, case, *row_of(fitted, name)) for case, fitted in found.items()]
+        without, moved = (mean(one.agreement for one in found[case]) for case in (NONE, SINGLE))
+        what = f"{name}, change of AMI by permuted items"
+        targets.append(Target(what, abs(moved - without), SLACK, False, ""))
     return Result(
-        "Contexts that are unrelated to the clusters",
-        columns,
+        "Contexts whose items are permuted",
+        ("data set", "context", "AMI", "lowest", "highest", "clusters", "relevance"),
         rows,
         targets=targets,
         notes=[
-            f"Means over {settings.relevance_seeds} seeds; {settings.relevance_sweeps} sweeps, "
-            "half of them burn-in. AMI: adjusted mutual information of clusters and classes, "
-            "which the model does not see (scenes of images; topics of newswires that have "
-            "exactly one). The context: tags of images, places of newswires; identifiers are "
-            f"unique, and there are {N_RANDOM} random categories. '{SINGLE}': all items of all "
-            f"groups are permuted, so that they carry no information; '{BAGS}': the items of a "
-            "group stay together, and form clusters of their own that the content does not share.",
+            f"Means over {settings.relevance_seeds} seeds; {settings.relevance_sweeps} sweeps of "
+            "one chain, half of them burn-in. AMI: adjusted mutual information of clusters and "
+            "classes, which the model does not see (scenes of images; topics of newswires that "
+            "have exactly one). The context: tags of images, places of newswires. "
+            f"'{SINGLE}': all items of all groups are permuted, so that they carry no "
+            f"information; '{BAGS}': the items of a group stay together, and form clusters of "
+            "their own that the content does not share.",
         ],
     )
 
 
-def row_of(fitted: list[Fitted], source: Source) -> tuple[Cell, ...]:
+def available_sets(settings: Settings) -> list[str]:
+    """Return the names of the data sets on this machine."""
+    found = [] if settings.simulated else [name for name in SETS if data_folder(SETS[name].file)]
+    if not found:
+        raise Unavailable("none of the data sets was found")
+    return found
+
+
+def row_of(fitted: list[Fitted], name: str) -> tuple[Cell, ...]:
     """Return the figures of one case."""
     scores = [one.agreement for one in fitted]
-    relevance = [
-        mean(one.relevance[name] for one in fitted) if name in fitted[0].relevance else None
-        for name in (source.context, "identifier", "random")
-    ]
     clusters = mean(float(one.n_clusters) for one in fitted)
-    return mean(scores), min(scores), max(scores), clusters, *relevance
+    return mean(scores), min(scores), max(scores), clusters, relevances(fitted, name)[0]
 
 
-def targets_of(name: str, found: dict[str, list[Fitted]]) -> list[Target]:
-    """Return the figures of one data set that have a bound."""
-    score = {case: mean(one.agreement for one in fitted) for case, fitted in found.items()}
-    junk = [max(one.relevance["identifier"], one.relevance["random"]) for one in found[JUNK]]
-    change, moved = abs(score[JUNK] - score[TRUE]), abs(score[SINGLE] - score[NONE])
+def relevances(fitted: list[Fitted], name: str) -> list[Cell]:
+    """Return the mean relevance of the context, identifiers and random categories, if used."""
     return [
-        Target(f"{name}, change of AMI by unrelated columns", change, MAX_CHANGE, False, ""),
-        Target(f"{name}, relevance of unrelated columns", max(junk), MAX_RELEVANCE, False, ""),
-        Target(f"{name}, change of AMI by permuted items", moved, SLACK, False, ""),
+        mean(one.relevance[key] for one in fitted) if key in fitted[0].relevance else None
+        for key in (SETS[name].context, *UNRELATED)
     ]
 
 
 def run_unrelated(settings: Settings) -> Result:
     """Compare the consensus of several chains with and without unrelated columns."""
-    available = [
-        name for name, source in SETS.items() if not settings.simulated and data_folder(source.file)
-    ]
-    if not available:
-        raise Unavailable("none of the data sets was found")
-    seeds = range(settings.unrelated_seeds)
+    available, seeds = available_sets(settings), range(settings.unrelated_seeds)
     calls = [
-        (name, case, seed, settings) for name in available for seed in seeds for case in UNRELATED
+        (name, case, seed, settings)
+        for name in available
+        for seed in seeds
+        for case in (TRUE, JUNK)
     ]
     fits = dict(zip(calls, run_parallel(fit_chains, calls), strict=True))
     rows: list[tuple[Cell, ...]] = []
     targets = []
     for name in available:
-        without, junk = ([fits[name, case, seed, settings] for seed in seeds] for case in UNRELATED)
+        without, junk = (
+            [fits[name, case, seed, settings] for seed in seeds] for case in (TRUE, JUNK)
+        )
         rows += [
-            (name, TRUE, *consensus_row(without), None, None),
-            (name, JUNK, *consensus_row(junk), *relevance_of_junk(junk)),
-            (name, "difference", *differences(without, junk), None, None),
+            (name, TRUE, *consensus_row(without), *relevances(without, name)),
+            (name, JUNK, *consensus_row(junk), *relevances(junk, name)),
+            (name, "difference", *differences(without, junk), None, None, None),
         ]
         targets += targets_of_consensus(name, without, junk)
     columns = ("data set", "context", "AMI", "s.e.", "AMI of single draws", "s.e.", "clusters")
     return Result(
         "Unrelated columns and the consensus of several chains",
-        (*columns, "relevance of identifiers", "of random categories"),
+        (*columns, "relevance", "of identifiers", "of random categories"),
         rows,
         targets=targets,
         notes=[
@@ -157,15 +148,11 @@ def run_unrelated(settings: Settings) -> Result:
             f"{settings.unrelated_sweeps} sweeps, half of them burn-in. AMI: adjusted mutual "
             "information of `labels_`, the consensus of all chains, with the classes; of single "
             "draws: that of the last draw of every chain. Differences are paired by seed for the "
-            "consensus, and unpaired for single draws.",
+            "consensus, and unpaired for single draws. The context is as in the table above; "
+            f"identifiers are unique, and there are {N_RANDOM} random categories.",
             *(f"{name} was left out." for name in SETS if name not in available),
         ],
     )
-
-
-def relevance_of_junk(fitted: list[Fitted]) -> list[float]:
-    """Return the mean relevance of identifiers and of random categories."""
-    return [mean(one.relevance[name] for one in fitted) for name in ("identifier", "random")]
 
 
 def targets_of_consensus(name: str, without: list[Fitted], junk: list[Fitted]) -> list[Target]:
@@ -173,7 +160,7 @@ def targets_of_consensus(name: str, without: list[Fitted], junk: list[Fitted]) -
     agreement = mean(one.agreement for one in without)
     change = abs(mean(one.agreement for one in junk) - agreement)
     what = f"{name}, change of AMI of the consensus by unrelated columns"
-    found = max(relevance_of_junk(junk))
+    found = max(mean(one.relevance[column] for one in junk) for column in UNRELATED)
     targets = [
         Target(what, change, MAX_CHANGE, False, ""),
         Target(f"{name}, relevance of unrelated columns", found, MAX_RELEVANCE, False, ""),
@@ -263,8 +250,9 @@ def contexts_of(case: str, column: Column, seed: int) -> dict[str, tuple[Any, st
         contexts[column.name] = permute[case](), "bag"
     if case == JUNK:
         random = rng.integers(0, N_RANDOM, len(bags))
-        contexts["identifier"] = [f"id {j}" for j in range(len(bags))], "categorical"
-        contexts["random"] = [f"category {i}" for i in random], "categorical"
+        identifier, category = UNRELATED
+        contexts[identifier] = [f"id {j}" for j in range(len(bags))], "categorical"
+        contexts[category] = [f"category {i}" for i in random], "categorical"
     return contexts
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.questions import relevance
-from benchmarks.questions.relevance import BAGS, JUNK, NONE, SINGLE, TRUE, Fitted
+from benchmarks.questions.relevance import BAGS, JUNK, NONE, SETS, SINGLE, TRUE, Fitted
 from benchmarks.settings import Settings
 from mcsquared import Corpus
 
@@ -36,24 +36,22 @@ def test_unrelated_columns_are_added() -> None:
     assert relevance.contexts_of(NONE, COLUMN, seed=1) == {}
 
 
-def test_changes_are_relative_to_the_same_context_and_to_none(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    score = {NONE: 0.3, TRUE: 0.7, JUNK: 0.68, SINGLE: 0.31, BAGS: 0.1}
-    junk = {"tags": 0.8, "places": 0.8, "identifier": 0.01, "random": 0.02}
+def test_permuted_items_are_compared_with_no_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    score = {NONE: 0.3, SINGLE: 0.33, BAGS: 0.1}
 
     def fit(name: str, case: str, seed: int, settings: Settings) -> Fitted:
-        return Fitted(score[case] + 0.01 * seed, 5, junk if case == JUNK else {})
+        found = {} if case == NONE else {SETS[name].context: 0.01}
+        return Fitted(score[case] + 0.01 * seed, 5, found)
 
     monkeypatch.setattr(relevance, "data_folder", lambda file: file)
     monkeypatch.setattr(relevance, "fit_once", fit)
     monkeypatch.setattr(relevance, "run_parallel", lambda work, calls: [work(*c) for c in calls])
     result = relevance.run(replace(Settings(), relevance_seeds=3))
     assert all(len(row) == len(result.columns) for row in result.rows)
-    assert result.rows[0][2:5] == pytest.approx((0.31, 0.30, 0.32))
-    found = np.array([target.found for target in result.targets], float)
-    assert found == pytest.approx([0.02, 0.02, 0.01] * 2)
-    assert [target.met for target in result.targets] == [False, True, True] * 2
+    assert result.rows[0][2:] == (pytest.approx(0.31), 0.3, pytest.approx(0.32), 5, None)
+    assert [row[6] for row in result.rows[1:3]] == pytest.approx([0.01, 0.01])
+    assert [target.found for target in result.targets] == pytest.approx([0.03, 0.03])
+    assert [target.met for target in result.targets] == [False, False]
 
 
 def test_differences_of_the_consensus_have_standard_errors(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,14 +59,17 @@ def test_differences_of_the_consensus_have_standard_errors(monkeypatch: pytest.M
 
     def fit(name: str, case: str, seed: int, settings: Settings) -> Fitted:
         score = agreement[case][seed]
-        found = {"identifier": 0.01, "random": 0.02 * seed}
+        found = {"tags": 0.8}
+        if case == JUNK:
+            found |= {"identifier": 0.01, "random": 0.02 * seed}
         return Fitted(score, 5 + (case == JUNK), found, (score - 0.1, score - 0.2))
 
     monkeypatch.setattr(relevance, "data_folder", lambda file: "labelme" in file)
     monkeypatch.setattr(relevance, "fit_chains", fit)
     monkeypatch.setattr(relevance, "run_parallel", lambda work, calls: [work(*c) for c in calls])
     result = relevance.run_unrelated(replace(Settings(), unrelated_seeds=3))
-    assert [row[7:] for row in result.rows] == [(None, None), (0.01, 0.02), (None, None)]
+    assert [row[7] for row in result.rows] == [pytest.approx(0.8), pytest.approx(0.8), None]
+    assert [row[8:] for row in result.rows] == [(None, None), (0.01, 0.02), (None, None)]
     without, junk, difference = (row[2:7] for row in result.rows)
     assert without == pytest.approx((0.65, 0.05 / 3**0.5, 0.5, (0.005 / 6) ** 0.5, 5))
     assert difference[0] == pytest.approx(0.02)

@@ -1,6 +1,7 @@
 """Contexts that act on topics: exactness, reproducibility, counts."""
 
 import copy
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -28,7 +29,7 @@ from mcsquared.state import EffectState
 from tests.oracles.counts import differences, recount
 from tests.samplers import test_shards as corpora
 from tests.statistics.agreement import compare_twice, is_exact
-from tests.statistics.corpora import Integrated, tiny, words
+from tests.statistics.corpora import YEAR, Integrated, tiny, words
 from tests.statistics.effects import MomentsOfWeights, moments
 from tests.test_chain import assert_same_draws
 
@@ -88,10 +89,24 @@ def test_chains_with_effects_draw_from_the_exact_posterior(name):
     assert is_exact(found, allowance=0.01, n_errors=4), found
 
 
+LEARNED = {"kind": Categorical(GAMMA), "tags": Bag("learned")}
+
+
+def learned_with_background(**options):
+    """A learned category that acts on words, a learned bag, and a number with a background."""
+    contexts = {
+        "kind": np.array(["a", "b", None], object),
+        "tags": sparse.csr_matrix([[1, 1], [0, 2], [0, 0]]),
+        "year": np.array([0.1, 1.0, 3.0]),
+    }
+    families = LEARNED | {"year": replace(YEAR, background=True)}
+    content = words([0, 1], [0], [0, 1], n_words=2)
+    return tiny(content, Categorical(0.5), contexts, families, effects=["kind"], **options)
+
+
 LONG = TINY | {
-    "two effects, learned contexts": lambda: two_effects(
-        {"kind": Categorical(GAMMA), "tags": Bag("learned")}, lam=2.0
-    )
+    "two effects, learned contexts": lambda: two_effects(LEARNED, lam=2.0),
+    "one effect, learned contexts, background": lambda: learned_with_background(lam=GAMMA),
 }
 
 
