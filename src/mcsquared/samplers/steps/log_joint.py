@@ -89,10 +89,11 @@ def log_effects_on_host(sweep: Sweep, active: Bools, weights: Floats) -> float:
     effects, drawn, total = sweep.state.effects, sweep.globals.effects, 0.0
     if effects is None or drawn is None:
         return total
+    topics = np.zeros(len(active) + 1)  # without copies of the columns of active topics
+    topics[:-1][active], topics[-1] = weights[:-1], weights[-1]
     for v, (first, last) in zip(effects.v, pairwise(sweep.priors.effect_offsets), strict=True):
-        rows = slice(first, last)
-        log_shares, tables = drawn.log_shares[rows, active], effects.tables[rows, active]
-        total += log_ratio_given_tables(log_shares, float(v) * weights, tables)
+        log_shares, tables = drawn.log_shares[first:last], effects.tables[first:last]
+        total += log_ratio_given_tables(log_shares, float(v) * topics, tables)
     return total
 
 
