@@ -177,4 +177,4 @@ def _targets(curves: Mapping[str, Curve], settings: Settings) -> list[Target]:
         f"{engines.FINITE}, time to the {min(best):,.0f} of {TomotopyLDA.name} "
         f"(best of {', '.join(map(str, settings.peer_topics))} topics) after {total:g} CPU-s"
     )
-    return [Target(what, seconds, total / 2, False, "CPU-s")]
+    return [Target(what, seconds, total / 3, False, "CPU-s")]

@@ -1,5 +1,6 @@
 """Chains of the paper's model start from topics found by a hierarchical Dirichlet process."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from mcsquared.datasets import identifiable_letters
 from mcsquared.model.priors import Priors
 from mcsquared.observations import observe
+from mcsquared.samplers import hdp
 from mcsquared.samplers.hdp import sweeps_for, topics_without_clusters
 from mcsquared.samplers.sweep import BLOCKED
 from mcsquared.state import NO_BOUNDS, Bounds
@@ -64,3 +66,24 @@ def test_a_bound_on_topics_holds_from_the_start(few):
 )
 def test_small_and_large_corpora_get_few_sweeps(n_tokens, n_sweeps):
     assert sweeps_for(n_tokens) == n_sweeps
+
+
+def test_counts_of_long_text_are_halved_less_often_from_third_to_third(few, monkeypatch):
+    observations, priors = few
+    first, n_halved = np.zeros(observations.n_tokens, np.int32), []
+    monkeypatch.setattr(hdp, "sweep", lambda *_, **options: n_halved.append(options["n_halved"]))
+    monkeypatch.setattr(hdp, "MAX_COLLAPSED_TOKENS", 0)
+    for least in (observations.n_words, observations.n_words + 1):
+        monkeypatch.setattr(hdp, "MIN_TEXT_VOCABULARY", least)
+        topics_without_clusters(observations, priors, first, 1, 0, NO_BOUNDS, n_sweeps=6)
+    assert n_halved == [2, 2, 1, 1, 0, 0] + 6 * [0]
+
+
+def test_a_tempered_sweep_counts_all_words(few, monkeypatch):
+    observations, priors = few
+    state = BLOCKED.start(observations, dataclasses.replace(priors, lam=priors.v), 0, 0, "random")
+    words = np.bincount(observations.word, minlength=observations.n_words)
+    for n_halved in (3, 1):
+        arguments = (observations, dataclasses.replace(priors, lam=priors.v), 0, 0, NO_BOUNDS)
+        hdp.sweep(state, *arguments, n_halved=n_halved)
+        np.testing.assert_array_equal(state.counts.words_in_topic.sum(axis=1), words)

@@ -166,6 +166,25 @@ def test_backends_that_do_not_move_topics_skip_the_step(data, monkeypatch):
     np.testing.assert_array_equal(sweep(data).topic_of_token, without.topic_of_token)
 
 
+def test_topics_of_a_large_corpus_move_in_every_fifth_sweep_only(data, monkeypatch):
+    moved = []
+
+    class NoMoves(TopicMoves):
+        def __init__(self, sweep):
+            moved.append(sweep.state.sweep)
+            super().__init__(sweep)
+
+    monkeypatch.setattr(topic_moves, "TopicMoves", NoMoves)
+    monkeypatch.setattr(topic_moves, "MOVE_KINDS", [])
+    monkeypatch.setattr(topic_moves, "SWEEPS_BEFORE_MOVES", 10)
+    monkeypatch.setattr(topic_moves, "SMALL_CORPUS", 0)
+    sweep(data, 20)
+    assert moved == list(range(11, 21))
+    monkeypatch.setattr(topic_moves, "LARGE_CORPUS", 0)
+    sweep(data, 20)
+    assert moved[10:] == [15, 20]
+
+
 @pytest.mark.parametrize("segment", [2, 3, 10])
 def test_the_probability_of_words_is_a_sum_over_all_sides(segment):
     """For every division of a cell, that of the division itself is then a ratio of the two."""

@@ -17,7 +17,7 @@ from mcsquared.model.parameters import initial_value
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.observations.disk import DiskObservations
-from mcsquared.samplers.hdp import sweeps_for, topics_without_clusters
+from mcsquared.samplers.hdp import MIN_TEXT_VOCABULARY, sweeps_for, topics_without_clusters
 from mcsquared.samplers.init.assignments import (
     at_most,
     blocked_state,
@@ -36,7 +36,6 @@ from mcsquared.state import NO_BOUNDS, Bounds, State
 STARTS = ("auto", "random")
 RANDOM_CLUSTERS = 30
 MAX_INITIAL_CLUSTERS, MAX_INITIAL_TOPICS = 100, 480
-MIN_TEXT_VOCABULARY = 1000  # distinct words; fewer are, for example, features of images
 # Groups that vary start in one cluster if there are more tokens, and are split; with fewer, chains
 # that start in one cluster often stay there.
 MAX_SMALL_TOKENS = 100_000

@@ -8,9 +8,12 @@ from mcsquared.samplers.types import Sweep
 from mcsquared.state import Bounds, State
 
 # Numbers of topic slots: the token kernel of varying groups is compiled for each of the first few.
-TOPIC_SLOTS = (32, 64, 112, 160, 208, 256, 384, 512)
+TOPIC_SLOTS = (32, 64, 112, 160, 208, 256, 304, 352, 400, 448, 512)
 MIN_EMPTY = 16
 MAX_EMPTY = 256
+# Empty topics of larger corpora. Few tokens of a sweep open a topic (0 to 5, of 95,000 words or of
+# 1.9 million), and they hardly ever share the last slot, which has more weight.
+MAX_EMPTY_IF_MANY, MANY_TOKENS = 32, 50_000
 MIN_EMPTY_TYPES = TYPE_STEP = 4  # of units above groups: every type costs time for every group
 # Empty topics of wide vectors: their parameters, drawn from the prior, hardly ever fit a vector.
 EMPTY_IF_WIDE = 4
@@ -29,7 +32,9 @@ def grow_slots(state: State, bounds: Bounds, sizes: tuple[int, ...] = TOPIC_SLOT
     Numbers of topic slots are rounded up to one of ``sizes``.
     """
     unused = math.exp(float(state.log_unused[0]))
-    n_slots = _n_slots(state.n_topics, unused, state.eta, bounds.topics)
+    is_large = int(state.counts.tokens_in_topic.sum()) > MANY_TOKENS
+    most = MAX_EMPTY_IF_MANY if is_large else MAX_EMPTY
+    n_slots = _n_slots(state.n_topics, unused, state.eta, bounds.topics, most)
     n_slots = next((size for size in sizes if size >= n_slots), n_slots)
     if len(state.topic_weights) < n_slots:
         state.add_topic_slots(n_slots - len(state.topic_weights))
@@ -64,8 +69,10 @@ def _grow_types(state: State, number: int) -> None:
             above[0].add_slots_below(extra)
 
 
-def _n_slots(occupied: int, unused: float, concentration: float, bound: int | None) -> int:
-    slots = occupied + _n_empty(unused, concentration, MIN_EMPTY)
+def _n_slots(
+    occupied: int, unused: float, concentration: float, bound: int | None, most: int = MAX_EMPTY
+) -> int:
+    slots = occupied + min(_n_empty(unused, concentration, MIN_EMPTY), most)
     if bound is not None:
         slots = max(min(slots, bound), occupied)
     return -(-slots // N_LANES) * N_LANES

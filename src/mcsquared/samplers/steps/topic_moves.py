@@ -65,6 +65,7 @@ from mcsquared.samplers.types import Sweep
 SWEEPS_BEFORE_MOVES = 10  # in which the initial topics, blends of others, separate
 FIRST_SWEEPS, PERIOD = 100, 5  # moves in each of the first 100 sweeps, then in every fifth one
 SMALL_CORPUS = 20_000  # tokens; smaller corpora have moves in every sweep
+LARGE_CORPUS = 1_000_000  # tokens; of larger corpora, every fifth sweep only: few are accepted
 SHARPNESS, UNIFORM_SHARE = 20.0, 0.05  # of the choice of a topic to merge with
 
 
@@ -82,8 +83,9 @@ MOVE_KINDS = (MoveKind("fitted", 0.1, 3), MoveKind("flat", 0.95, 3), MoveKind("w
 def move_topics(sweep: Sweep) -> None:
     """Try to split or merge some topics."""
     state = sweep.state
-    is_small = sweep.observations.n_tokens <= SMALL_CORPUS
-    is_due = is_small or state.sweep <= FIRST_SWEEPS or state.sweep % PERIOD == 0
+    n_tokens = sweep.observations.n_tokens
+    is_early = state.sweep <= FIRST_SWEEPS and n_tokens <= LARGE_CORPUS
+    is_due = n_tokens <= SMALL_CORPUS or is_early or state.sweep % PERIOD == 0
     if state.sweep <= SWEEPS_BEFORE_MOVES or not is_due or not is_possible(sweep):
         return
     sweep.backend.save_counts(state)
