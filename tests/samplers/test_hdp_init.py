@@ -70,6 +70,7 @@ def test_small_and_large_corpora_get_few_sweeps(n_tokens, n_sweeps):
 
 def test_counts_of_long_text_are_halved_less_often_from_third_to_third(few, monkeypatch):
     observations, priors = few
+    priors = dataclasses.replace(priors, lam=priors.v)
     first, n_halved = np.zeros(observations.n_tokens, np.int32), []
     monkeypatch.setattr(hdp, "sweep", lambda *_, **options: n_halved.append(options["n_halved"]))
     monkeypatch.setattr(hdp, "MAX_COLLAPSED_TOKENS", 0)

@@ -8,11 +8,13 @@ therefore this model's v, and only row 0 of the tables is used.
 """
 
 import dataclasses
+import math
 
 import numpy as np
 
 from mcsquared.arrays import Int32s, Integers
 from mcsquared.kernels.rng import Step
+from mcsquared.model.parameters import initial_value
 from mcsquared.model.priors import Priors
 from mcsquared.observations import Observations
 from mcsquared.samplers.content.groups import sweep_groups
@@ -148,8 +150,8 @@ def topics_without_clusters(
     topic shares do. For identifiable letters, the cosine to the true topics rises from 0.75 to
     0.94 (docs/engine.md). ``topics`` are the initial topics.
 
-    If text is too long for collapsed sweeps, the sweeps are tempered: when ψ is drawn, counts are
-    divided by 4, 2 and 1, in a third of them each. Topics then settle later, and predict better.
+    Tempered sweeps (`are_sweeps_tempered`) divide counts by 4, 2 and 1 when ψ is drawn, in a third
+    of them each. Topics then settle later, and predict better.
     """
     observations = observations.without_contexts()  # they matter only for clusters
     one_level = dataclasses.replace(priors, lam=priors.v)
@@ -159,8 +161,7 @@ def topics_without_clusters(
     state = blocked_state(observations, one_level, one_cluster, topics, rng)
     arguments = (observations, one_level, *key[:2], Bounds(1, bounds.topics))
     n_sweeps = sweeps_for(observations.n_tokens) if n_sweeps is None else n_sweeps
-    is_text = observations.n_words >= MIN_TEXT_VOCABULARY
-    is_tempered = is_text and observations.n_tokens > MAX_COLLAPSED_TOKENS
+    is_tempered = are_sweeps_tempered(observations, priors)
     for number in range(n_sweeps):
         n_halved = MOST_HALVED - (MOST_HALVED + 1) * number // n_sweeps if is_tempered else 0
         sweep(state, *arguments, n_halved=n_halved)
@@ -171,6 +172,13 @@ def topics_without_clusters(
     key = Key(seed, SURPLUS_CHAIN + chain, 0)
     topics = state.topic_of_token
     return without_surplus_topics(observations, topics, state.lam, priors.beta, key)
+
+
+def are_sweeps_tempered(observations: Observations, priors: Priors) -> bool:
+    """Return whether λ is finite and the text is too long for collapsed sweeps."""
+    is_text = observations.n_words >= MIN_TEXT_VOCABULARY
+    groups_vary = not math.isinf(initial_value(priors.lam))
+    return groups_vary and is_text and observations.n_tokens > MAX_COLLAPSED_TOKENS
 
 
 def sweeps_for(n_tokens: int) -> int:

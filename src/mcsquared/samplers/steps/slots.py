@@ -11,8 +11,8 @@ from mcsquared.state import Bounds, State
 TOPIC_SLOTS = (32, 64, 112, 160, 208, 256, 304, 352, 400, 448, 512)
 MIN_EMPTY = 16
 MAX_EMPTY = 256
-# Empty topics of larger corpora. Few tokens of a sweep open a topic (0 to 5, of 95,000 words or of
-# 1.9 million), and they hardly ever share the last slot, which has more weight.
+# Empty topics of larger corpora if λ is finite. In a sweep few tokens open a topic (0 to 5, of
+# 95,000 words or of 1.9 million); they hardly ever share the last slot, which has more weight.
 MAX_EMPTY_IF_MANY, MANY_TOKENS = 32, 50_000
 MIN_EMPTY_TYPES = TYPE_STEP = 4  # of units above groups: every type costs time for every group
 # Empty topics of wide vectors: their parameters, drawn from the prior, hardly ever fit a vector.
@@ -33,7 +33,7 @@ def grow_slots(state: State, bounds: Bounds, sizes: tuple[int, ...] = TOPIC_SLOT
     """
     unused = math.exp(float(state.log_unused[0]))
     is_large = int(state.counts.tokens_in_topic.sum()) > MANY_TOKENS
-    most = MAX_EMPTY_IF_MANY if is_large else MAX_EMPTY
+    most = MAX_EMPTY_IF_MANY if is_large and not math.isinf(state.lam) else MAX_EMPTY
     n_slots = _n_slots(state.n_topics, unused, state.eta, bounds.topics, most)
     n_slots = next((size for size in sizes if size >= n_slots), n_slots)
     if len(state.topic_weights) < n_slots:
