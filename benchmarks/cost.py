@@ -141,5 +141,5 @@ def peak_bytes(sizes: Sizes, contexts: int) -> float:
     from mcsquared.fitting.disk import BYTES_PER_CELL
     from mcsquared.observations.disk import bytes_of_groups
 
-    of_groups = float(bytes_of_groups(sizes.groups, sizes.tokens, contexts, width=0))
-    return of_groups + BYTES_PER_CELL * sizes.words * sizes.topics
+    group_bytes = float(bytes_of_groups(sizes.groups, sizes.tokens, contexts, width=0))
+    return group_bytes + BYTES_PER_CELL * sizes.words * sizes.topics

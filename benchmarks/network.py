@@ -162,8 +162,8 @@ def medians(chain: Chain, client: Any, n_sweeps: int) -> dict[str, Any]:
 
 def counters_of_all(client: Any) -> Any:
     """Return `counters` of the client and of every worker, float64 (n_workers + 1, 3)."""
-    of_workers = client.run(counters)
-    return np.array([counters(), *(of_workers[worker] for worker in sorted(of_workers))])
+    by_worker = client.run(counters)
+    return np.array([counters(), *(by_worker[worker] for worker in sorted(by_worker))])
 
 
 def summary(spent: Any) -> tuple[float, ...]:

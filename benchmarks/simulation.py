@@ -53,10 +53,10 @@ def simulate(
 def _fill(start, clusters, shares, n_words, seed, word, count):
     n_topics = shares.shape[1]
     for j in prange(start.size - 1):
-        of_cluster = shares[clusters[j]]
+        cumulative = shares[clusters[j]]
         for e in range(start[j], start[j + 1]):
             numbers = random_uint32s((seed, 0, 0), 0, e, 0)
-            topic = min(np.searchsorted(of_cluster, unit_float32(numbers[0])), n_topics - 1)
+            topic = min(np.searchsorted(cumulative, unit_float32(numbers[0])), n_topics - 1)
             # Ranks follow Zipf's law; topics differ in their frequent words.
             rank = np.int64(math.exp(unit_float32(numbers[1]) * math.log(n_words)) - 1.0)
             word[e] = (rank * (1 + rank % 7) + topic * (n_words // n_topics)) % n_words

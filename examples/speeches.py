@@ -2,9 +2,9 @@
 
 A speech is a group with its year as a context, and countries are units of a level above: a country
 has a type, and a type is a mixture of clusters of speeches. The figure compares the types with the
-regional groups of the United Nations, which the model does not see. Run ``python
-examples/speeches.py speeches.png``; MCSQUARED_DATA is the folder with the data. Without it the
-speeches are simulated.
+regional groups of the United Nations, which are not used for fitting. Run
+``python examples/speeches.py speeches.png``; MCSQUARED_DATA is the folder with the data. Without it
+the speeches are simulated.
 """
 
 import os
@@ -60,8 +60,8 @@ def plot(model: mc2.MC2, region: dict[str, str]) -> plt.Figure:
     clusters = list(range(min(MAX_CLUSTERS, model.n_clusters_)))
     mc2.plots.type_clusters(model, "country", clusters=clusters, ax=axes[0])
     countries = model.posterior_.level("country")
-    of_country = [region[name] or "none" for name in countries.group_names]
-    table = pd.crosstab(countries.labels, np.array(of_country))
+    region_of_country = [region[name] or "none" for name in countries.group_names]
+    table = pd.crosstab(countries.labels, np.array(region_of_country))
     axes[1].imshow(table, cmap="Purples", aspect="auto")
     for (row, column), count in np.ndenumerate(table):
         colour = "white" if count > 0.6 * table.to_numpy().max() else "black"

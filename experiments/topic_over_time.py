@@ -103,20 +103,20 @@ def _when(fitted: Fitted, context: str, setting: Setting) -> dict[str, float]:
     year = fitted.training.contexts[context].values
     counts = fitted.training.content.counts
     years = np.arange(np.nanmin(year), np.nanmax(year) + 1.0)
-    of_word = years_of_words(counts, year, years)
+    by_word = years_of_words(counts, year, years)
     top = np.argsort(-posterior.components, axis=1, kind="stable")[:, :N_WORDS]
-    of_words = _normalised(of_word[top].sum(axis=1))
-    of_all = _normalised(of_word.sum(axis=0, keepdims=True))
-    of_topic = years_of_topics(posterior.context_given_topic(context), years)
+    by_top_words = _normalised(by_word[top].sum(axis=1))
+    marginal = _normalised(by_word.sum(axis=0, keepdims=True))
+    by_topic = years_of_topics(posterior.context_given_topic(context), years)
     weight = posterior.tokens_of_topic / posterior.tokens_of_topic.sum()
-    _store_topics(fitted, setting, years, of_topic, of_words, of_all, top)
-    overall = weight @ of_topic  # p(year) of a token with unknown topic
+    _store_topics(fitted, setting, years, by_topic, by_top_words, marginal, top)
+    overall = weight @ by_topic  # p(year) of a token with unknown topic
     return {
-        "n_topics": len(of_topic),
-        "distance": float(weight @ _distance(of_topic, of_words)),
-        "distance_no_topic": float(weight @ _distance(overall[None], of_words)),
-        "distance_all_tokens": float(weight @ _distance(of_all, of_words)),
-        "correlation": float(weight @ _correlation(of_topic / overall, of_words / of_all)),
+        "n_topics": len(by_topic),
+        "distance": float(weight @ _distance(by_topic, by_top_words)),
+        "distance_no_topic": float(weight @ _distance(overall[None], by_top_words)),
+        "distance_all_tokens": float(weight @ _distance(marginal, by_top_words)),
+        "correlation": float(weight @ _correlation(by_topic / overall, by_top_words / marginal)),
     }
 
 
@@ -154,25 +154,25 @@ def _store_topics(
     fitted: Fitted,
     setting: Setting,
     years: np.ndarray,
-    of_topic: np.ndarray,
-    of_words: np.ndarray,
-    of_all: np.ndarray,
+    by_topic: np.ndarray,
+    by_top_words: np.ndarray,
+    marginal: np.ndarray,
     top: np.ndarray,
 ) -> None:
     """Store the topics, of the larger half, whose years differ most from those of all tokens.
 
     The selection uses p(year | topic) of the model, not the years of the words.
     """
-    n_larger = max(N_TOPICS_DRAWN, len(of_topic) // 2)
-    distance = _distance(of_topic, of_all)[:n_larger]  # topics are sorted by decreasing size
+    n_larger = max(N_TOPICS_DRAWN, len(by_topic) // 2)
+    distance = _distance(by_topic, marginal)[:n_larger]  # topics are sorted by decreasing size
     chosen = np.argsort(-distance, kind="stable")[:N_TOPICS_DRAWN]
     vocabulary = fitted.training.vocabulary
     words = [", ".join(map(str, vocabulary[top[topic]])) for topic in chosen]
     arrays = {
         "years": years,
-        "p(year | topic)": of_topic[chosen],
-        "p(year | words)": of_words[chosen],
-        "p(year)": of_all[0],
+        "p(year | topic)": by_topic[chosen],
+        "p(year | words)": by_top_words[chosen],
+        "p(year)": marginal[0],
         "words": words,
     }
     for name, values in arrays.items():

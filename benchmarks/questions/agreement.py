@@ -93,7 +93,7 @@ def run(settings: Settings) -> Result:
             f"`MC2(random_state=seed).fit(corpus)` for {settings.seeds} seeds, all contexts of the "
             "data set, all other parameters at their defaults. Adjusted Rand index between the "
             "`labels_` of each pair of seeds, adjusted mutual information with the classes that "
-            "the model does not see (scenes, categories, blogs). Version 0.1.0: three seeds, one "
+            "are not used for fitting (scenes, categories, blogs). Version 0.1.0: three seeds, one "
             "chain of 200 sweeps.",
             *[f"{name} was skipped: the data set was not found." for name in missing],
         ],

@@ -37,15 +37,15 @@ def run(settings: Settings) -> Result:
     chains = dict(zip(calls, run_parallel(_fit, calls), strict=True)) if calls else {}
     rows: list[tuple[Cell, ...]] = []
     for name in available:
-        of_set = [chain for call, chain in chains.items() if call[0] == name]
-        draws = [chain.draws for chain in of_set]
+        selected = [chain for call, chain in chains.items() if call[0] == name]
+        draws = [chain.draws for chain in selected]
         rows.append(
             (
                 name,
                 mean(_rand_index(chain[0], chain[-1]) for chain in draws),
                 mean(_rand_index(one[-1], other[-1]) for one, other in combinations(draws, 2)),
                 *(_agreement(draws, size) for size in SIZES),
-                mean(chain.seconds for chain in of_set),
+                mean(chain.seconds for chain in selected),
             )
         )
     missing = [name for name in SETS if name not in available]

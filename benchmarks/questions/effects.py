@@ -42,7 +42,7 @@ def run(settings: Settings) -> Result:
             "timed, on one thread; both models have the same contexts (year and authors, or year "
             f"and country). Random start with {settings.n_topics} topics and {settings.n_clusters} "
             "clusters, which are the upper bounds as well. Splits and merges of topics, which "
-            "there are only without effects, are included.",
+            "exist only without effects, are included.",
             *notes,
         ],
     )

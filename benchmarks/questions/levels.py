@@ -137,10 +137,9 @@ def run_un(settings: Settings) -> Result:
         }
         for asked in (*NUMBERS, None)
     }
-    for asked, of_method in means.items():
+    for asked, scores in means.items():
         rows += [
-            (f"{name}, {_number(asked)}, mean", None, score, None)
-            for name, score in of_method.items()
+            (f"{name}, {_number(asked)}, mean", None, score, None) for name, score in scores.items()
         ]
     rows.append(("sweep with the level, relative to one without", None, ratio, None))
     return Result(
@@ -151,12 +150,12 @@ def run_un(settings: Settings) -> Result:
             *(
                 Target(
                     f"AMI of types minus that of {name}, {_number(asked)}",
-                    of_method[TYPES] - of_method[name],
+                    scores[TYPES] - scores[name],
                     0.0,
                     True,
                     "",
                 )
-                for asked, of_method in means.items()
+                for asked, scores in means.items()
                 for name in (RAW, ROOTS)
             ),
             Target(
@@ -217,10 +216,10 @@ def agreements(
     types = model.posterior_.level("country")
     units = np.arange(len(region))
     weights = [
-        np.array([of_draw[parents == u].mean(axis=0) for u in units])
-        for of_draw in topic_weights(model.posterior_, corpus)
+        np.array([drawn[parents == u].mean(axis=0) for u in units])
+        for drawn in topic_weights(model.posterior_, corpus)
     ]
-    points, roots = np.hstack(weights), np.hstack([np.sqrt(of_draw) for of_draw in weights])
+    points, roots = np.hstack(weights), np.hstack([np.sqrt(x) for x in weights])
     merged, found = types.hierarchy(), []
     for asked in (*NUMBERS, None):
         n = types.n_clusters if asked is None else min(asked, len(points))
@@ -238,9 +237,9 @@ def topic_weights(posterior: Any, corpus: Corpus) -> Iterator[np.ndarray]:
     from mcsquared.prediction.groups import topic_proportions
 
     for draw in posterior.parameters:
-        of_draw = replace(posterior, parameters=[draw])
-        vars(of_draw)["labels"] = posterior.labels  # the same draws: no second search
-        yield topic_proportions(of_draw, corpus)
+        single = replace(posterior, parameters=[draw])
+        vars(single)["labels"] = posterior.labels  # the same draws: no second search
+        yield topic_proportions(single, corpus)
 
 
 def speeches(settings: Settings) -> tuple[Corpus, np.ndarray]:

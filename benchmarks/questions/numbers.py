@@ -148,11 +148,11 @@ def simulate(size: Size, seed: int) -> Simulated:
     shares = rng.dirichlet(size.v * weights, size.n_clusters)
     clusters = rng.integers(0, size.n_clusters, size.n_groups)
     tiny = np.finfo(np.float64).tiny  # shares may underflow to 0
-    of_group, counts = np.zeros((size.n_groups, size.n_topics)), []
+    group_weights, counts = np.zeros((size.n_groups, size.n_topics)), []
     for j, k in enumerate(clusters):
-        of_group[j] = rng.dirichlet(LAM * shares[k] + tiny)
-        counts.append(rng.multinomial(size.tokens_per_group, of_group[j] @ psi))
-    return Simulated(Corpus(sparse.csr_matrix(np.array(counts))), clusters, of_group, psi)
+        group_weights[j] = rng.dirichlet(LAM * shares[k] + tiny)
+        counts.append(rng.multinomial(size.tokens_per_group, group_weights[j] @ psi))
+    return Simulated(Corpus(sparse.csr_matrix(np.array(counts))), clusters, group_weights, psi)
 
 
 def start_from_truth(truth: Simulated) -> Callable[..., State]:

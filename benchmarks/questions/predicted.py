@@ -66,9 +66,10 @@ def run(settings: Settings) -> Result:
         rows,
         targets=targets,
         notes=[
-            f"{HELD_OUT:.0%} of the groups are held out at random; evenly spaced ones of them, at "
-            f"most {settings.whole_groups}, are predicted. {settings.whole_sweeps} sweeps, half "
-            f"of them burn-in, one chain, at most {settings.whole_topics} topics. UN speeches: "
+            f"{HELD_OUT:.0%} of the groups are held out at random; at most "
+            f"{settings.whole_groups} of them, evenly spaced, are predicted. "
+            f"{settings.whole_sweeps} sweeps, half of them burn-in, one chain, at most "
+            f"{settings.whole_topics} topics. UN speeches: "
             "country (given text and year) and year (given text and country); NIPS: authors "
             "(given text and year). 'first' and 'among' are shares of the held-out groups one of "
             f"whose values is the first or among the first {N_FIRST} predictions; groups none of "

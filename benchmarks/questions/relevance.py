@@ -45,13 +45,13 @@ SETS = {
 class Fitted(NamedTuple):
     """Agreement with the classes, number of clusters, and relevance by context.
 
-    ``of_chains`` is the agreement of the last draw of every chain.
+    ``chain_agreement`` is the agreement of the last draw of every chain.
     """
 
     agreement: float
     n_clusters: int
     relevance: dict[str, float]
-    of_chains: tuple[float, ...] = ()
+    chain_agreement: tuple[float, ...] = ()
 
 
 def run(settings: Settings) -> Result:
@@ -83,7 +83,7 @@ def run(settings: Settings) -> Result:
         notes=[
             f"Means over {settings.relevance_seeds} seeds; {settings.relevance_sweeps} sweeps of "
             "one chain, half of them burn-in. AMI: adjusted mutual information of clusters and "
-            "classes, which the model does not see (scenes of images; topics of newswires that "
+            "classes, which are not used for fitting (scenes of images; topics of newswires that "
             "have exactly one). The context: tags of images, places of newswires. "
             f"'{SINGLE}': all items of all groups are permuted, so that they carry no "
             f"information; '{BAGS}': the items of a group stay together, and form clusters of "
@@ -174,17 +174,17 @@ def targets_of_consensus(name: str, without: list[Fitted], junk: list[Fitted]) -
 def consensus_row(fitted: list[Fitted]) -> tuple[Cell, ...]:
     """Return means over fits, with standard errors."""
     scores = [one.agreement for one in fitted]
-    single = [score for one in fitted for score in one.of_chains]
+    single = [score for one in fitted for score in one.chain_agreement]
     clusters = mean(float(one.n_clusters) for one in fitted)
     return mean(scores), standard_error(scores), mean(single), standard_error(single), clusters
 
 
 def differences(without: list[Fitted], junk: list[Fitted]) -> tuple[Cell, ...]:
     """Return the differences of the figures of `consensus_row`, with standard errors."""
-    of_seed = [b.agreement - a.agreement for a, b in zip(without, junk, strict=True)]
+    paired = [b.agreement - a.agreement for a, b in zip(without, junk, strict=True)]
     rows = np.array([consensus_row(without), consensus_row(junk)], float)
     single, clusters = rows[1, [2, 4]] - rows[0, [2, 4]]
-    return mean(of_seed), standard_error(of_seed), single, float(np.hypot(*rows[:, 3])), clusters
+    return mean(paired), standard_error(paired), single, float(np.hypot(*rows[:, 3])), clusters
 
 
 def standard_error(values: list[float]) -> float:
@@ -228,12 +228,12 @@ def fit(name: str, case: str, seed: int, n_sweeps: int, n_chains: int) -> Fitted
         model.fit(corpus)
     posterior = model.posterior_
     last = np.flatnonzero(np.diff(posterior.chain_of_draw, append=-1))
-    score, *of_chains = (
+    score, *chain_agreement = (
         float(adjusted_mutual_info_score(classes[scored], labels[scored]))
         for labels in (model.labels_, *posterior.cluster_of_group[last])
     )
     relevance = posterior.relevance().set_index("context")["mean"].to_dict()
-    return Fitted(score, model.n_clusters_, relevance, tuple(of_chains))
+    return Fitted(score, model.n_clusters_, relevance, tuple(chain_agreement))
 
 
 def contexts_of(case: str, column: Column, seed: int) -> dict[str, tuple[Any, str]]:

@@ -38,8 +38,8 @@ def run(settings: Settings) -> Result:
     for (name, seed), found in zip(calls, run_parallel(_losses, calls), strict=True):
         large = [x for n, x in zip(found.sizes, found.losses, strict=True) if n >= MIN_SIZE]
         small = [x for n, x in zip(found.sizes, found.losses, strict=True) if n < MIN_SIZE]
-        of_large = (len(large), min(large), median(large))
-        rows.append((name, seed, *of_large, len(small), min(small, default=None)))
+        large_figures = (len(large), min(large), median(large))
+        rows.append((name, seed, *large_figures, len(small), min(small, default=None)))
     return Result(
         title="Loss when a cluster is dissolved into all others",
         columns=(

@@ -222,7 +222,7 @@ class Runner:
     def run(self, runs: list[ChainRun]) -> None:
         """Run every chain to the end of the schedule, or until a signal or a callback stops it."""
         schedule = self.settings.schedule
-        with self.signals.listen(to_sigterm=self.save is not None):
+        with self.signals.listen(include_sigterm=self.save is not None):
             for stage in schedule.stages():
                 if any(run.sweeps_done > stage for run in runs):
                     continue  # a resumed run: its chains had not converged at this stage

@@ -29,7 +29,7 @@ class StopSignals:
         self._pool: Workers | None = None
 
     @contextmanager
-    def listen(self, to_sigterm: bool) -> Iterator[None]:
+    def listen(self, include_sigterm: bool) -> Iterator[None]:
         """Handle signals; SIGTERM only if there is something to save at the end of the sweep.
 
         Only default handlers are replaced, not those of the caller.
@@ -38,7 +38,7 @@ class StopSignals:
             yield
             return
         handlers: dict[signal.Signals, Any] = {signal.SIGINT: signal.default_int_handler}
-        if to_sigterm:
+        if include_sigterm:
             handlers[signal.SIGTERM] = signal.SIG_DFL
         replaced = {n: handler for n, handler in handlers.items() if signal.getsignal(n) is handler}
         with Workers(1) as self._pool:

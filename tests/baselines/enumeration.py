@@ -82,9 +82,9 @@ def components(topics, timed, partition_of_topic):
 
 def visit(sweep, see, n_sweeps, exact, burn_in=100):
     """Run a chain and note what is seen of it after every sweep."""
-    numbers, of_sweep = {}, np.empty(n_sweeps, int)
+    numbers, number_in_sweep = {}, np.empty(n_sweeps, int)
     for t in range(-burn_in, n_sweeps):
         sweep()
         if t >= 0:
-            of_sweep[t] = numbers.setdefault(see(), len(numbers))
-    return Visits(list(numbers), of_sweep, exact)
+            number_in_sweep[t] = numbers.setdefault(see(), len(numbers))
+    return Visits(list(numbers), number_in_sweep, exact)

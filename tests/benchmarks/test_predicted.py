@@ -41,15 +41,15 @@ def test_every_method_predicts_every_kind_of_context(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(predicted_methods, "data_folder", lambda file: file)
     result = predicted_methods.run(TINY)
     assert all(len(row) == len(result.columns) for row in result.rows)
-    of_kind = {row[1]: row for row in result.rows if row[0] == "kind of groups"}
-    of_year = {row[1]: row for row in result.rows if row[0] == "year of groups"}
-    assert len(of_kind) == 7
-    assert len(of_year) == 6
-    assert 0.0 <= of_kind[predicted_methods.UNITS][2] <= of_kind[predicted_methods.UNITS][3] == 1.0
-    assert of_kind["regression on TF-IDF"][2] == 1.0
-    assert of_kind["frequency"][3] == 1.0  # three kinds, five guesses
-    assert of_year["regression on TF-IDF"][5] == 1.0
-    assert of_year["frequency"][5] < 1.0
+    kinds = {row[1]: row for row in result.rows if row[0] == "kind of groups"}
+    years = {row[1]: row for row in result.rows if row[0] == "year of groups"}
+    assert len(kinds) == 7
+    assert len(years) == 6
+    assert 0.0 <= kinds[predicted_methods.UNITS][2] <= kinds[predicted_methods.UNITS][3] == 1.0
+    assert kinds["regression on TF-IDF"][2] == 1.0
+    assert kinds["frequency"][3] == 1.0  # three kinds, five guesses
+    assert years["regression on TF-IDF"][5] == 1.0
+    assert years["frequency"][5] < 1.0
 
 
 def test_groups_without_a_known_value_are_not_scored() -> None:

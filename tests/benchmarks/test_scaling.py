@@ -73,17 +73,17 @@ def test_no_cost_is_negative(engine: str) -> None:
 def test_packed_counts_have_the_bytes_that_are_predicted_from_their_tokens() -> None:
     rng = np.random.default_rng(0)
     cells, tokens = 200_000, 400_000
-    scale, power = cluster_model.OF_TOPICS
+    scale, power = cluster_model.WORD_TOPICS
     share = -np.expm1(-scale * (tokens / cells) ** power)
     counts = np.where(rng.random(cells) < share, rng.poisson(tokens / cells / share, cells), 0)
     found = n_bytes_of(pack_array(counts.astype(np.int32)))
-    predicted = cluster_model.packed_bytes(cells, tokens, cluster_model.OF_TOPICS)
+    predicted = cluster_model.packed_bytes(cells, tokens, cluster_model.WORD_TOPICS)
     assert predicted == pytest.approx(found, rel=0.05)
 
 
 def test_messages_follow_each_other_along_the_tree() -> None:
     # The client sends to the first worker, and that one to four others, one after another.
-    assert [cluster_model.n_in_turn(n) for n in (1, 2, 5, 6, 21)] == [1, 2, 5, 6, 9]
+    assert [cluster_model.n_sequential_messages(n) for n in (1, 2, 5, 6, 21)] == [1, 2, 5, 6, 9]
 
 
 def test_a_sized_corpus_has_its_size() -> None:

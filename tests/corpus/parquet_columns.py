@@ -1,4 +1,4 @@
-"""Columns of every type that Parquet files hold, drawn at random with holes."""
+"""Columns of every type that Parquet files hold, drawn at random with missing values."""
 
 import datetime
 import decimal
@@ -19,8 +19,8 @@ def random_lists(rng, limit, draw):
     return [draw(rng.integers(0, limit)) for _ in range(rng.n)]
 
 
-class Draws:
-    """A random generator with a number of rows."""
+class RowGenerator:
+    """A random generator and the number of rows to draw."""
 
     def __init__(self, seed, n):
         self.generator, self.n = np.random.default_rng(seed), n
@@ -35,7 +35,7 @@ def days(rng):
     ]
 
 
-def moments(rng):
+def timestamps(rng):
     return [
         datetime.datetime(1960, 1, 1, tzinfo=datetime.UTC) + datetime.timedelta(seconds=int(s))
         for s in rng.integers(0, 2**31, rng.n)
@@ -54,15 +54,18 @@ COLUMNS = {
         pa.decimal128(9, 2),
         lambda rng: [decimal.Decimal(int(i)) / 4 for i in rng.integers(-99, 99, rng.n)],
     ),
-    "truth": (pa.bool_(), lambda rng: rng.integers(0, 2, rng.n).astype(bool).tolist()),
+    "boolean": (pa.bool_(), lambda rng: rng.integers(0, 2, rng.n).astype(bool).tolist()),
     "day": (pa.date32(), days),
-    "day of 64 bits": (pa.date64(), days),
-    "moment": (pa.timestamp("us"), lambda rng: [m.replace(tzinfo=None) for m in moments(rng)]),
-    "moment in ns": (
-        pa.timestamp("ns"),
-        lambda rng: [m.replace(tzinfo=None) for m in moments(rng)],
+    "64-bit day": (pa.date64(), days),
+    "timestamp": (
+        pa.timestamp("us"),
+        lambda rng: [m.replace(tzinfo=None) for m in timestamps(rng)],
     ),
-    "moment of a zone": (pa.timestamp("ms", tz="Asia/Tokyo"), moments),
+    "timestamp in ns": (
+        pa.timestamp("ns"),
+        lambda rng: [m.replace(tzinfo=None) for m in timestamps(rng)],
+    ),
+    "timestamp with a time zone": (pa.timestamp("ms", tz="Asia/Tokyo"), timestamps),
     "duration": (
         pa.duration("ms"),
         lambda rng: [datetime.timedelta(hours=int(h)) for h in rng.integers(0, 99, rng.n)],
@@ -92,7 +95,7 @@ COLUMNS = {
         pa.list_(pa.int32()),
         lambda rng: random_lists(rng, 5, lambda n: rng.integers(0, 30, n).tolist()),
     ),
-    "bag of truth": (
+    "bag of booleans": (
         pa.list_(pa.bool_()),
         lambda rng: random_lists(rng, 3, lambda n: (rng.integers(0, 2, n) > 0).tolist()),
     ),
@@ -106,7 +109,7 @@ COLUMNS = {
         lambda rng: rng.choice(WORDS, (rng.n, 2)).tolist(),
     ),
     "vector": (pa.list_(pa.float64(), 3), lambda rng: rng.normal(size=(rng.n, 3)).tolist()),
-    "vector with holes": (
+    "vector with missing values": (
         pa.list_(pa.float32(), 2),
         lambda rng: [with_missing(rng, row) for row in rng.normal(size=(rng.n, 2)).tolist()],
     ),
@@ -114,7 +117,7 @@ COLUMNS = {
         pa.list_(pa.float64()),
         lambda rng: [with_missing(rng, row, 0.1) for row in rng.normal(size=(rng.n, 3)).tolist()],
     ),
-    "list of whole floats": (
+    "list of integral floats": (
         pa.list_(pa.float32()),
         lambda rng: random_lists(rng, 4, lambda n: rng.integers(0, 9, n).astype(float).tolist()),
     ),
@@ -126,7 +129,7 @@ COLUMNS = {
 
 
 def random_table(seed, n, names, share=0.2):
-    rng = Draws(seed, n)
+    rng = RowGenerator(seed, n)
     tokens = with_missing(
         rng, random_lists(rng, 9, lambda length: rng.choice(WORDS, length).tolist()), 0.1
     )

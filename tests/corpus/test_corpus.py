@@ -279,7 +279,7 @@ def test_words_and_vectors_do_not_align(corpus, vectors):
         vectors.aligned_to(None, width=5)
 
 
-def test_the_fingerprint_changes_with_everything_a_model_sees(corpus, vectors):
+def test_the_fingerprint_changes_with_everything_a_model_uses(corpus, vectors):
     prints = {corpus.fingerprint(), vectors.fingerprint()}
     others = [
         Corpus(COUNTS, CONTEXTS, ["a", "b", "c", "d"]),

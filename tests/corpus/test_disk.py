@@ -1,4 +1,4 @@
-"""A folder of Parquet files holds the corpus that the same rows make in memory."""
+"""A folder of Parquet files gives the same corpus as its rows in memory."""
 
 import pickle
 
@@ -76,7 +76,7 @@ def check(folder, text="tokens", contexts=None, **options):
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_a_context_of_every_type_is_the_one_in_memory(name, tmp_path):
+def test_a_context_of_every_type_equals_the_one_in_memory(name, tmp_path):
     tables = [random_table(seed, n, [name]) for seed, n in ((1, 30), (2, 1), (3, 25))]
     check(write(tmp_path / "folder", *tables), contexts=[name])
 
@@ -89,7 +89,7 @@ def test_files_in_which_a_context_is_missing_do_not_determine_its_kind(name, tmp
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_a_context_without_observations_is_the_one_in_memory(name, tmp_path):
+def test_a_context_without_observations_equals_the_one_in_memory(name, tmp_path):
     tables = [random_table(seed, 15, [name], 1.0) for seed in range(2)]
     check(write(tmp_path / "folder", *tables), contexts=[name])
 
@@ -105,7 +105,7 @@ def test_all_contexts_are_taken_in_the_order_of_the_file(tmp_path):
         assert_same(disk, in_memory(folder, "tokens", None))
 
 
-def test_a_folder_written_by_pandas_is_the_frame(tmp_path):
+def test_a_folder_written_by_pandas_equals_its_frames(tmp_path):
     frames = []
     (tmp_path / "folder").mkdir()
     for seed in range(3):
@@ -129,10 +129,10 @@ def test_a_folder_written_by_pandas_is_the_frame(tmp_path):
         pd.concat(frames, ignore_index=True), "text", contexts, vocabulary=["bees", "cars"]
     )
     with mc2.ParquetFolder(tmp_path / "folder", vocabulary=["bees", "cars"]).open() as disk:
-        assert_same(disk, corpus)  # also: labels of rows without a name are no context
+        assert_same(disk, corpus)  # an index without a name is not a context
 
 
-def test_numbers_of_several_types_are_numbers(tmp_path):
+def test_a_column_with_several_numeric_types_is_numeric(tmp_path):
     tokens = [["a"], ["b"]]
     tables = [
         {"tokens": tokens, "x": pa.array([1, None], pa.int8())},
@@ -169,7 +169,7 @@ TEXTS = [
     ],
     ids=["defaults", "pairs of words", "most common", "letters", "given words"],
 )
-def test_texts_give_the_words_they_give_in_memory(texts, options, tmp_path):
+def test_texts_have_the_same_words_as_in_memory(texts, options, tmp_path):
     folder = write(tmp_path / "folder", *({"text": pa.array(part, pa.string())} for part in texts))
     check(folder, "text", **options)
 
@@ -186,7 +186,7 @@ def test_codes_are_names_of_words(kind, tmp_path):
         tmp_path / "folder", *({"tokens": pa.array(part, pa.list_(kind))} for part in parts)
     )
     check(folder)
-    check(folder, vocabulary=["2", "10", "7"])  # numbers written out are names
+    check(folder, vocabulary=["2", "10", "7"])  # numbers as strings are names
 
 
 def test_codes_are_indices_into_a_vocabulary(tmp_path):
@@ -196,7 +196,7 @@ def test_codes_are_indices_into_a_vocabulary(tmp_path):
     codes = mc2.ParquetFolder(folder, vocabulary=["ant", "bee", "car", "dog"])
     with codes.open() as disk:
         assert_same(disk, corpus)
-    with codes.counted_in(["car", "bee"]).open() as disk:  # codes mean what they meant
+    with codes.counted_in(["car", "bee"]).open() as disk:  # codes keep their meaning
         assert_same(disk, mc2.Corpus.from_tokens(groups, vocabulary=["car", "bee"]))
     with mc2.ParquetFolder(folder).counted_in(["car", "1"]).open() as disk:
         assert disk.word_frequency.tolist() == [0, 2]
@@ -242,7 +242,7 @@ def test_words_and_counts_in_two_columns_belong_together(tmp_path):
     ],
     ids=str,
 )
-def test_words_come_in_every_type_of_list(kind, tmp_path):
+def test_lists_of_words_of_every_type_are_read(kind, tmp_path):
     parts = [[["b", "a"], None, ["a", "a"]], [["c", "a"], ["zoo", "b"]]]
     folder = write(tmp_path / "folder", *({"tokens": pa.array(part, kind)} for part in parts))
     check(folder)
@@ -326,7 +326,7 @@ def disk(tmp_path):
     [slice(3, 20), slice(None, 9), slice(-5, None), slice(0, 75, 7), [4], [1, 2, 3, 40, 41, 74]],
     ids=str,
 )
-def test_a_part_is_that_part_of_the_whole(rows, disk):
+def test_a_part_equals_that_part_of_the_whole(rows, disk):
     part = disk[rows]
     assert part.fingerprint() == disk[0:75][rows].fingerprint()
     assert part.vocabulary is disk.vocabulary

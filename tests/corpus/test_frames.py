@@ -89,7 +89,7 @@ def test_without_text_and_content_all_other_columns_are_content(library):
         Corpus.from_frame(frame, contexts=["year"])
 
 
-def test_nullable_integers_without_holes_are_counts():
+def test_nullable_integers_without_missing_values_are_counts():
     frame = pd.DataFrame({"ant": pd.array([1, 2], dtype="Int64")})
     assert isinstance(Corpus.from_frame(frame).content, Words)
     with pytest.raises(InputError, match="NaN"):

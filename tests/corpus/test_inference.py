@@ -160,7 +160,7 @@ BAGS = {
     "polars lists": (pl.Series([["a", None, "b"], None, []]), [[1, 1], [0, 0], [0, 0]]),
     "arrow lists": (pa.array([["a", "b"], None]), [[1, 1], [0, 0]]),
     "rows of strings": (np.array([["a", "b"], ["b", "b"]]), [[1, 1], [0, 2]]),
-    "whole floats of different lengths": ([[1.0], [1.0, 2.0]], [[1, 0], [1, 1]]),
+    "integral floats of different lengths": ([[1.0], [1.0, 2.0]], [[1, 0], [1, 1]]),
 }
 
 

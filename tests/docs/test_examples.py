@@ -66,10 +66,10 @@ def test_examples_are_true(name):
     # A method's examples continue those of its class, which saves a fit for each. Those of a
     # class that is not public are run by each class that inherits them.
     item = NAMES[name]
-    of_item = examples(item, name)
-    if of_item is None:
+    source = examples(item, name)
+    if source is None:
         return
-    known = run(of_item, {"mc2": mcsquared, "np": np, "__name__": "__main__"})
+    known = run(source, {"mc2": mcsquared, "np": np, "__name__": "__main__"})
     for method, versions in public_attributes(item) if inspect.isclass(item) else ():
         for owner, function in versions:
             test = examples(function, f"{name}.{method}")

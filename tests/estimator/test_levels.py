@@ -64,11 +64,11 @@ def test_shares_of_clusters_in_types_agree_with_those_of_the_groups(model):
 
 def test_children_of_units_are_listed_by_unit(nested):
     corpus = two_levels_above()
-    of_city = nested.posterior_.children("city")
-    assert len(of_city) == (corpus.levels[0].parent_of_child >= 0).sum()
-    of_country = nested.posterior_.children("country")
-    assert of_country["unit"].tolist() == sorted(of_country["unit"])
-    assert "city 5" not in set(of_country["name"])  # it has no country
+    cities = nested.posterior_.children("city")
+    assert len(cities) == (corpus.levels[0].parent_of_child >= 0).sum()
+    countries = nested.posterior_.children("country")
+    assert countries["unit"].tolist() == sorted(countries["unit"])
+    assert "city 5" not in set(countries["name"])  # it has no country
 
 
 def test_a_level_that_does_not_exist_is_named_in_the_error(model):
@@ -281,5 +281,5 @@ def test_predictions_are_computed_again_for_other_units():
 
     north, south = (empty_group("new", region=region) for region in ("n", "s"))
     assert abs(north - south).max() > 0.3
-    of_country, of_state = empty_group("c0"), empty_group("c0", level="state")
-    assert abs(of_country - of_state).max() > 0.1
+    in_country, in_state = empty_group("c0"), empty_group("c0", level="state")
+    assert abs(in_country - in_state).max() > 0.1

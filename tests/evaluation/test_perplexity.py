@@ -113,8 +113,8 @@ def test_contexts_weigh_the_clusters_as_bayes_rule_says():
         weight = np.array([*sizes, DRAW.alpha])
         if value is not None:
             weight = weight * np.exp(family.log_predictive(np.array([value]), statistics)[0])
-        of_words = [probability_in_cluster(words, k, DRAW, BETA) for k in (0, 1, None)]
-        expected.append(np.log(weight @ of_words / weight.sum()))
+        probability = [probability_in_cluster(words, k, DRAW, BETA) for k in (0, 1, None)]
+        expected.append(np.log(weight @ probability / weight.sum()))
     result = perplexity(
         posterior, test, "exact", given_contexts=True, n_repeats=2000, n_new=5, random_state=2
     )

@@ -82,8 +82,8 @@ def test_a_chain_with_more_draws_has_no_disadvantage(fitted, lam):
     chains = posterior.chain_of_draw[[draw.index for draw in posterior.parameters]]
     assert np.bincount(chains).tolist() == [4, 3, 3]
     equal = stacking.balanced(posterior)
-    of_equal = equal.chain_of_draw[[draw.index for draw in equal.parameters]]
-    assert np.bincount(of_equal).tolist() == [3, 3, 3]
+    kept_chains = equal.chain_of_draw[[draw.index for draw in equal.parameters]]
+    assert np.bincount(kept_chains).tolist() == [3, 3, 3]
     assert equal.parameters == [d for d in posterior.parameters if d is not posterior.parameters[0]]
     weights = stack_chains(with_bad_chain(posterior, 2), corpus)
     others = stack_chains(with_bad_chain(equal, 2), corpus)

@@ -29,9 +29,9 @@ def test_every_number_of_the_paper_for_this_data_set_has_a_row(record):
 
 def test_only_the_model_of_the_paper_is_scored_by_its_formula(record):
     for row in record["rows"]:
-        of_the_paper = row["method"] == "MC2" and row["lam"] == "inf"
-        assert (row.get("printed") is not None) == of_the_paper
-        assert (row.get("left_to_right") is None) == of_the_paper
+        is_paper_model = row["method"] == "MC2" and row["lam"] == "inf"
+        assert (row.get("printed") is not None) == is_paper_model
+        assert (row.get("left_to_right") is None) == is_paper_model
         assert row["completion"] > 1.0
 
 

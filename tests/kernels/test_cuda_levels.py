@@ -112,8 +112,8 @@ def test_counts_are_those_of_the_labels(case, on_device):
     if case.observations.background_columns:  # which values come from it is not stored
         known = [name for name in known if name != "context_statistics"]
     if not len(state.topic_of_token):  # λ = ∞: labels do not include topics
-        of_topics = {"topics_in_cluster", "tokens_in_cluster", "tokens_in_topic", "words_in_topic"}
-        known = [name for name in known if name not in of_topics]
+        by_topic = {"topics_in_cluster", "tokens_in_cluster", "tokens_in_topic", "words_in_topic"}
+        known = [name for name in known if name not in by_topic]
         assert state.counts.words_in_topic.sum() == case.observations.n_tokens
     assert known == []
     parents, level = case.observations.parent_of_group, state.levels[0]

@@ -140,9 +140,9 @@ def test_a_row_is_weighed_by_running_sums_of_its_lanes(n_blocks):
     running = np.cumsum(products, axis=0)  # exact: sums of small integers
     np.testing.assert_array_equal(last, running[-1])
     for number in range(N_LANES):
-        of_lane = running[:, number]
-        for value in [F(0.0), *of_lane, *np.nextafter(of_lane, F(0.0))]:
-            expected = (of_lane <= value).sum()
+        lane_sums = running[:, number]
+        for value in [F(0.0), *lane_sums, *np.nextafter(lane_sums, F(0.0))]:
+            expected = (lane_sums <= value).sum()
             found = find_block(sums, number, value, blocks)
             assert found == expected or found >= n_blocks <= expected
 

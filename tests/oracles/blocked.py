@@ -303,13 +303,13 @@ def resample_concentrations(
         state.v, priors.v, customers.sum(axis=1), tables.sum(axis=1), rng_v
     )
     active = state.words_in_topic.sum(axis=0) > 0
-    of_topic = tables.sum(axis=0)[active]
+    topic_tables = tables.sum(axis=0)[active]
     state.eta = resample_concentration(
-        state.eta, priors.eta, [of_topic.sum()], [len(of_topic)], rng(Step.ETA)
+        state.eta, priors.eta, [topic_tables.sum()], [len(topic_tables)], rng(Step.ETA)
     )
     state.topic_weights = np.zeros(len(active))
     state.topic_weights[active], state.log_unused = draw_dp_weights(
-        of_topic, state.eta, rng(Step.TOPIC_WEIGHTS)
+        topic_tables, state.eta, rng(Step.TOPIC_WEIGHTS)
     )
     state.v = resample_v_given_weights(state, priors, rng_v)
     n_groups, n_clusters = len(state.cluster_of_group), len(np.unique(state.cluster_of_group))

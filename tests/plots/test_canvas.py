@@ -27,8 +27,8 @@ class Fitted:
 
 
 def test_the_list_of_plots_is_complete():
-    of_levels = ["type_clusters"]  # see test_levels.py
-    assert sorted([*CALLS, *of_levels]) == sorted(plots.__all__)
+    level_plots = ["type_clusters"]  # see test_levels.py
+    assert sorted([*CALLS, *level_plots]) == sorted(plots.__all__)
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -18,15 +18,15 @@ def posterior():
 
 @pytest.mark.parametrize("of", ["clusters", "topics"])
 def test_cuts_of_a_hierarchy_are_nested(posterior, of):
-    found = posterior.hierarchy(of)
-    n = len(found.weights)
-    assert found.to_frame().shape == (n - 1, 5)
-    assert (np.diff(found.linkage[:, 2]) >= 0).all()
+    hierarchy = posterior.hierarchy(of)
+    n = len(hierarchy.weights)
+    assert hierarchy.to_frame().shape == (n - 1, 5)
+    assert (np.diff(hierarchy.linkage[:, 2]) >= 0).all()
     for size in range(1, n):
-        coarse, fine = found.cut(size), found.cut(size + 1)
+        coarse, fine = hierarchy.cut(size), hierarchy.cut(size + 1)
         assert len(set(coarse)) == size
         assert len(set(zip(coarse, fine, strict=True))) == size + 1
-        weights = np.bincount(coarse, found.weights)
+        weights = np.bincount(coarse, hierarchy.weights)
         assert (np.diff(weights) <= 0).all()
 
 
@@ -55,12 +55,12 @@ def test_prevalence_and_differences_find_the_topics_of_a_place(posterior):
     """Groups of place k are in cluster k, most tokens of which are of topic k."""
     table = posterior.prevalence("place").set_index(["value", "topic"])["share"].unstack()
     assert len(set(table.to_numpy().argmax(axis=1))) == 3
-    found = posterior.prevalence_difference("place", "place0", "place1")
+    difference = posterior.prevalence_difference("place", "place0", "place1")
     largest = table.loc["place0"].argmax()
-    row = found.set_index("topic").loc[largest]
+    row = difference.set_index("topic").loc[largest]
     assert row["low"] > 0
     assert row["low"] <= row["difference"] <= row["high"]
-    np.testing.assert_allclose(found["difference"].sum(), 0.0, atol=1e-6)
+    np.testing.assert_allclose(difference["difference"].sum(), 0.0, atol=1e-6)
     with pytest.raises(InputError, match="first must be a value of the context"):
         posterior.prevalence_difference("place", "nowhere", "place1")
 
@@ -68,11 +68,11 @@ def test_prevalence_and_differences_find_the_topics_of_a_place(posterior):
 def test_a_draw_without_a_topic_does_not_lower_its_share():
     posterior, _, _ = make_posterior(lam=5.0)
     before = posterior.prevalence("place")
-    topics = [alignment.copy() for alignment in posterior.counterparts]
-    for number, alignment in enumerate(topics):
+    counterparts = [alignment.copy() for alignment in posterior.counterparts]
+    for number, alignment in enumerate(counterparts):
         if number != posterior.representative:
             alignment[alignment == 0] = -1
-    with patch.object(type(posterior), "counterparts", topics):
+    with patch.object(type(posterior), "counterparts", counterparts):
         after = posterior.prevalence("place")
     first = before["topic"] == 0
     np.testing.assert_allclose(after["share"][~first], before["share"][~first])
@@ -80,9 +80,9 @@ def test_a_draw_without_a_topic_does_not_lower_its_share():
 
 
 def test_shares_of_many_values_are_computed_in_blocks(posterior):
-    whole = posterior.prevalence("tags")
+    expected = posterior.prevalence("tags")
     with patch("mcsquared.posterior.prevalence.BLOCK_SIZE", 1):
-        pd.testing.assert_frame_equal(posterior.prevalence("tags"), whole)
+        pd.testing.assert_frame_equal(posterior.prevalence("tags"), expected)
 
 
 def test_given_names_replace_those_of_the_data_and_are_saved(tmp_path):

@@ -128,7 +128,7 @@ def probability_in_cluster(
     mass = seated + draw.v * np.asarray(draw.topic_weights, float)
     opening = draw.v * draw.unused_weight
 
-    def of_word(counts: np.ndarray, word: int) -> float:
+    def predictive(counts: np.ndarray, word: int) -> float:
         return (counts[word] + beta) / (counts.sum() + n_words * beta)
 
     def rest(i: int, mass: np.ndarray, topics: tuple, tables: tuple, dishes: tuple) -> float:
@@ -140,18 +140,18 @@ def probability_in_cluster(
         for m in range(n_topics):
             after = (*topics[:m], topics[m] + unit, *topics[m + 1 :])
             more = rest(i + 1, mass + np.eye(n_topics)[m], after, tables, dishes)
-            total += mass[m] / everything * of_word(topics[m], word) * more
+            total += mass[m] / everything * predictive(topics[m], word) * more
         for t, (n, dish) in enumerate(tables):
             fuller = (*tables[:t], (n + 1, dish), *tables[t + 1 :])
             served = (*dishes[:dish], dishes[dish] + unit, *dishes[dish + 1 :])
             more = rest(i + 1, mass, topics, fuller, served)
-            total += n / everything * of_word(dishes[dish], word) * more
+            total += n / everything * predictive(dishes[dish], word) * more
         for d in range(len(dishes)):
             tables_of_dish = sum(dish == d for _, dish in tables)
             served = (*dishes[:d], dishes[d] + unit, *dishes[d + 1 :])
             more = rest(i + 1, mass, topics, (*tables, (1, d)), served)
             share = tables_of_dish / (len(tables) + draw.eta)
-            total += opening / everything * share * of_word(dishes[d], word) * more
+            total += opening / everything * share * predictive(dishes[d], word) * more
         new = rest(i + 1, mass, topics, (*tables, (1, len(dishes))), (*dishes, unit))
         share = draw.eta / (len(tables) + draw.eta)
         return total + opening / everything * share / n_words * new

@@ -36,10 +36,10 @@ def test_intervals_of_clues_cover_nine_in_ten(family):
 def test_intervals_of_effects_cover_nine_in_ten(n_tokens, lam):
     rng = np.random.default_rng(2)
     topics, roots = rng.dirichlet(np.full(60, 0.1), 12), rng.dirichlet(np.full(12, 2.0))
-    of_cluster, of_year = rng.dirichlet(5.0 * roots, 3), rng.dirichlet(5.0 * roots, 20)
+    cluster_weights, year_weights = rng.dirichlet(5.0 * roots, 3), rng.dirichlet(5.0 * roots, 20)
     cluster = rng.integers(0, 3, N_TRAINING + N_NEW)
     year = np.clip(np.round(rng.normal(6.0 + 4.0 * cluster, 4.0)), 0, 19).astype(int)
-    base = 0.6 * of_cluster[cluster] + 0.4 * of_year[year]
+    base = 0.6 * cluster_weights[cluster] + 0.4 * year_weights[year]
     shares = rng.standard_gamma(lam * base) + 1e-12
     chances = shares / shares.sum(axis=1, keepdims=True) @ topics
     corpus = Corpus(rng.multinomial(n_tokens, chances), {"year": 2000.0 + year})

@@ -72,7 +72,7 @@ def test_topic_shares_in_each_bin_of_a_number_sum_to_one():
     posterior, corpus, _ = make_posterior(n_groups=60, lam=5.0)
     data = report_data(posterior, corpus)
     [year] = [context for context in data["contexts"] if context["name"] == "year"]
-    shares = unpacked(year["over"]["by_topic"]).reshape(posterior.n_topics, -1)
+    shares = unpacked(year["by_value"]["by_topic"]).reshape(posterior.n_topics, -1)
     np.testing.assert_allclose(shares.sum(axis=0), 1.0, rtol=1e-4)
 
 

@@ -24,8 +24,8 @@ def two_levels_above(kind="words"):
     city[:N_CITIES] = np.arange(N_CITIES)
     country = np.arange(N_CITIES) % N_COUNTRIES
     sizes = Corpus(np.ones((N_CITIES, 1), int), {"size": [None, *range(1, N_CITIES)]}).contexts
-    of_country = {"region": ["n", None, "s", "s"], "tags": [["x"], ["x", "y"], [], ["y"]]}
-    regions = Corpus(np.ones((N_COUNTRIES, 1), int), of_country).contexts
+    country_columns = {"region": ["n", None, "s", "s"], "tags": [["x"], ["x", "y"], [], ["y"]]}
+    regions = Corpus(np.ones((N_COUNTRIES, 1), int), country_columns).contexts
     names = np.array([f"city {i}" for i in range(N_CITIES)], object)
     in_city = np.where(rng.random(N_GROUPS) < 0.1, -1, city).astype(np.int32)
     in_city[:N_CITIES] = np.arange(N_CITIES)
@@ -52,5 +52,5 @@ def simulated(n_units=30, n_types=3, n_groups=400, n_clusters=4, n_words=40, n_t
     content = list(frame.columns)
     frame["unit"] = [f"u{u:03d}" for u in unit]
     corpus = Corpus.from_frame(frame, content=content, levels="unit")
-    of_name = np.array([types[int(name[1:])] for name in corpus.levels[0].unit_names])
-    return corpus, of_name, clusters
+    type_of_country = np.array([types[int(name[1:])] for name in corpus.levels[0].unit_names])
+    return corpus, type_of_country, clusters

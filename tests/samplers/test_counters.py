@@ -154,10 +154,10 @@ def test_a_start_takes_no_number_of_a_sweep(record, monkeypatch):
     BLOCKED.start(case.observations, case.priors, SEED, 3, "auto")
     # Sweeps of a chain begin at 1; the mixture and the HDP of a start have chains that no fit has.
     chains_of_hdp = {2**29 + 3, COLLAPSED_CHAIN + 2**29 + 3}
-    of_hdp = {stream for stream in record.streams if stream[1] in chains_of_hdp}
+    hdp_streams = {stream for stream in record.streams if stream[1] in chains_of_hdp}
     expected = {(SEED, 3, 0, Step.START), (SEED, 2**31 + 3, 0, Step.START)}
-    assert record.streams - of_hdp == expected
-    assert of_hdp
+    assert record.streams - hdp_streams == expected
+    assert hdp_streams
     assert set(chains) == {(2**31 + 3, sweep) for sweep in range(1, 21)}
 
 

@@ -68,8 +68,8 @@ def test_first_topics_follow_the_words_of_the_sample(sampled):
     state = BLOCKED.start(observations, priors, 0, 0)
     found = np.zeros_like(state.counts.words_in_topic)
     np.add.at(found, (observations.word, state.topic_of_token), 1)
-    of_sample = state.counts.words_in_topic / state.counts.words_in_topic.sum()
-    assert np.abs(found / found.sum() - of_sample).sum() < 0.4
+    expected = state.counts.words_in_topic / state.counts.words_in_topic.sum()
+    assert np.abs(found / found.sum() - expected).sum() < 0.4
 
 
 def test_a_sampled_start_finds_the_clusters_of_all_groups(monkeypatch):

@@ -67,9 +67,9 @@ def test_counts_and_tables_of_the_start_are_those_of_its_labels(started):
     words = np.zeros_like(state.counts.words_in_topic)
     np.add.at(words, (observations.word, state.topic_of_token), 1)
     np.testing.assert_array_equal(words, state.counts.words_in_topic)
-    of_token = np.repeat(state.cluster_of_group, np.diff(observations.group_start))
+    cluster_of_token = np.repeat(state.cluster_of_group, np.diff(observations.group_start))
     cells = np.zeros_like(state.counts.topics_in_cluster)
-    np.add.at(cells, (of_token, state.topic_of_token), 1)
+    np.add.at(cells, (cluster_of_token, state.topic_of_token), 1)
     tables = state.tables[:, : cells.shape[1]]
     np.testing.assert_array_equal(tables > 0, cells > 0)
     assert (tables <= cells).all()
@@ -88,7 +88,7 @@ def test_counts_of_even_topics_follow_their_sweeps():
     topics = EvenTopics(observations, clusters, truth, 3, 0.05)
     topics.sweep(2, Key(0, 0, 0))
     recount = EvenTopics(observations, clusters, topics.topic, 3, 0.05)
-    for name in ("of_groups", "of_clusters", "of_words"):
+    for name in ("group_counts", "cluster_counts", "word_counts"):
         np.testing.assert_array_equal(getattr(topics, name), getattr(recount, name))
 
 
@@ -101,7 +101,7 @@ def test_the_least_missed_topic_is_a_copy_of_another_one():
     assert m in (1, 3)
     rest = topics.without(m, rng)
     assert rest.n_topics == 3
-    assert rest.of_words.sum() == len(truth)
+    assert rest.word_counts.sum() == len(truth)
 
 
 @pytest.mark.parametrize("change", ["tokens", "words", "groups"])

@@ -26,7 +26,7 @@ class Visits:
     """The states that a chain visits, when, and the exact distribution of what is seen of them."""
 
     states: list
-    of_sweep: np.ndarray
+    number_in_sweep: np.ndarray
     exact: dict
 
 
@@ -46,15 +46,15 @@ def run(tiny, n_sweeps, seed, sampler=COLLAPSED, burn_in=200):
     has_topics = len(state.topic_of_token) == observations.n_tokens
     view = view_of_labels if has_topics else view_of_counts
     table = dict(exact.states) if has_topics else counted(exact.states)
-    numbers, of_sweep, seen = {}, np.empty(n_sweeps, int), {}
+    numbers, number_in_sweep, seen = {}, np.empty(n_sweeps, int), {}
     for t in range(-burn_in, n_sweeps):
         sampler.sweep(state, observations, tiny.priors, seed, 0, bounds)
         if t >= 0:
             key = raw(state, has_topics)
             if key not in seen:
                 seen[key] = numbers.setdefault(view(exact, state), len(numbers))
-            of_sweep[t] = seen[key]
-    return Visits(list(numbers), of_sweep, table)
+            number_in_sweep[t] = seen[key]
+    return Visits(list(numbers), number_in_sweep, table)
 
 
 def raw(state, has_topics):
@@ -113,7 +113,7 @@ def distance(visits, summary):
         table[summary(state)] += chance
     position = {value: i for i, value in enumerate(table)}
     # A state that cannot be is an error in itself, not a distance.
-    found = np.array([position[summary(state)] for state in visits.states])[visits.of_sweep]
+    found = np.array([position[summary(state)] for state in visits.states])[visits.number_in_sweep]
     chance = np.array(list(table.values()))
     size = len(found) // N_BATCHES
     batches = np.zeros((N_BATCHES, len(chance)))

@@ -102,8 +102,8 @@ class EffectsPosterior(VaryingPosterior):
         """Ways to seat the tokens of one topic: {(tables, exponents, u by kind): number}."""
         n_clusters, together = max(clusters) + 1, None
         for j, n in enumerate(column):
-            of_group = self.seatings(clusters, j, int(n))
-            together = of_group if together is None else joined(together, of_group)
+            ways = self.seatings(clusters, j, int(n))
+            together = ways if together is None else joined(together, ways)
         kind_of_row = np.array([0] * n_clusters + self.kind_of_value)
         found = defaultdict(float)
         for (tables, exponents), count in together.items():
@@ -182,9 +182,9 @@ class MomentsOfWeights(EffectsPosterior):
 
 def moments(state, effect_offsets):
     """Return the figures of `MomentsOfWeights.names` in one state of a chain."""
-    of_values = state.effects.tables.sum(axis=1)
+    value_tables = state.effects.tables.sum(axis=1)
     tables = [int(state.tables.sum())]
-    tables += [int(of_values[first:last].sum()) for first, last in pairwise(effect_offsets)]
+    tables += [int(value_tables[first:last].sum()) for first, last in pairwise(effect_offsets)]
     found = []
     for w, n in zip(state.effects.weights, tables, strict=True):
         found += [w, w**2, n, w * n]

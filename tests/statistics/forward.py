@@ -101,12 +101,12 @@ def draw_labels(lengths, priors, rng):
     cluster_restaurant = root(alpha)
     clusters = [cluster_restaurant.serve(rng) for _ in lengths]
     dishes = root(eta)
-    of_cluster = [Restaurant(v, dishes.serve) for _ in cluster_restaurant.dishes]
+    restaurants = [Restaurant(v, dishes.serve) for _ in cluster_restaurant.dishes]
     topics = []
     for k, n in zip(clusters, lengths, strict=True):
-        group = Restaurant(lam, of_cluster[k].serve)
+        group = Restaurant(lam, restaurants[k].serve)
         topics += [group.serve(rng) for _ in range(n)]
-    tables = sum(sum(cluster.customers) for cluster in of_cluster)
+    tables = sum(sum(cluster.customers) for cluster in restaurants)
     unused = rng.beta(eta, sum(dishes.customers)) if topics else 1.0
     return Labels(alpha, v, eta, lam, clusters, topics, tables, unused)
 
@@ -122,11 +122,11 @@ def draw_labels_with_effects(lengths, priors, effect_values, rng):
     ]
     weights = rng.dirichlet(np.ones(len(v_of_effects) + 1))
     dishes = root(plain.eta)
-    of_cluster = [Restaurant(plain.v, dishes.serve) for _ in set(plain.clusters)]
+    restaurants = [Restaurant(plain.v, dishes.serve) for _ in set(plain.clusters)]
     values = defaultdict(dict)
     topics = []
     for k, n, found in zip(plain.clusters, lengths, effect_values, strict=True):
-        choices, chances = [of_cluster[k]], [weights[0]]
+        choices, chances = [restaurants[k]], [weights[0]]
         for effect, value, share in found:
             new = Restaurant(v_of_effects[effect], dishes.serve)
             choices.append(values[effect].setdefault(value, new))
@@ -137,16 +137,16 @@ def draw_labels_with_effects(lengths, priors, effect_values, rng):
 
         group = Restaurant(plain.lam, order)
         topics += [group.serve(rng) for _ in range(n)]
-    tables = sum(sum(cluster.customers) for cluster in of_cluster)
-    of_values = sum(sum(r.customers) for found in values.values() for r in found.values())
+    tables = sum(sum(cluster.customers) for cluster in restaurants)
+    value_tables = sum(sum(r.customers) for found in values.values() for r in found.values())
     return replace(
         plain,
         topics=topics,
-        tables=tables + of_values,
+        tables=tables + value_tables,
         unused=rng.beta(plain.eta, sum(dishes.customers)),
         weights=weights,
         v_of_effects=np.array(v_of_effects),
-        tables_of_values=of_values,
+        tables_of_values=value_tables,
     )
 
 
@@ -203,10 +203,10 @@ class WordsDesign:
         numbers = np.full(len(clusters), np.nan)
         seen = [k for k, has in zip(clusters, self.has_number, strict=True) if has]
         numbers[self.has_number] = draw_gaussian(seen, YEAR, rng)
-        of_item = np.repeat(np.array(clusters)[self.has_bag], 2)
+        cluster_of_item = np.repeat(np.array(clusters)[self.has_bag], 2)
         bags = np.zeros((len(clusters), TAGS.n_stats), np.int32)
         groups = np.repeat(np.flatnonzero(self.has_bag), 2)
-        np.add.at(bags, (groups, draw_urn(of_item.tolist(), self.tags, rng, shapes)), 1)
+        np.add.at(bags, (groups, draw_urn(cluster_of_item.tolist(), self.tags, rng, shapes)), 1)
         return Data(draw_urn(topics, WORDS, rng), numbers, bags)
 
     def observations(self, data: Data) -> Observations:

@@ -57,14 +57,14 @@ def statistics(labels, data, priors):
             "lam × tables": labels.lam * labels.tables,
         }
     if priors.effects:
-        weights, v, of_values = labels.weights, labels.v_of_effects, labels.tables_of_values
+        weights, v, value_tables = labels.weights, labels.v_of_effects, labels.tables_of_values
         found |= {f"omega {s}": weight for s, weight in enumerate(weights)}
         found |= {f"omega {s} squared": weight**2 for s, weight in enumerate(weights)}
         found |= {f"log v of effect {c}": np.log(value) for c, value in enumerate(v)}
         found |= {
-            "tables of values": of_values,
+            "tables of values": value_tables,
             "omega 0 × tables": weights[0] * labels.tables,
-            "omega 1 × tables of values": weights[1] * of_values,
+            "omega 1 × tables of values": weights[1] * value_tables,
             "omega 1 × topics": weights[1] * n_topics,
             "omega 1, tokens 0 and 8": weights[1] * (topics[0] == topics[8]),
             "omega 2, tokens 0 and 3": weights[2] * (topics[0] == topics[3]),

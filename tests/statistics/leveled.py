@@ -51,12 +51,12 @@ def probability_of_children(types, parents, labels, v, alpha):
         children[types[parent] if parent >= 0 else n_rows, label] += 1
     ways = np.ones(1)
     for column in children.T:
-        of_label = np.ones(1)
+        label_ways = np.ones(1)
         for n in column[:-1]:
-            of_label = np.convolve(of_label, stirling(int(n)))
-        seated = np.arange(len(of_label)) + column[-1]
-        of_label = np.where(seated > 0, of_label * np.exp(gammaln(np.maximum(seated, 1))), 0.0)
-        ways = np.convolve(ways, of_label)
+            label_ways = np.convolve(label_ways, stirling(int(n)))
+        seated = np.arange(len(label_ways)) + column[-1]
+        label_ways = np.where(seated > 0, label_ways * np.exp(gammaln(np.maximum(seated, 1))), 0.0)
+        ways = np.convolve(ways, label_ways)
     tables = np.arange(len(ways))
     (value_v, chance_v), (value_a, chance_a) = v, alpha
     in_rows = sum(
@@ -105,17 +105,17 @@ class TreePosterior:
             by_clusters[clusters].append((columns, chance))
         states = {}
         for types in product(*(partitions(level.n_units) for level in levels)):
-            of_units = restaurant(types[-1], alphas[-1])
+            units_probability = restaurant(types[-1], alphas[-1])
             for labels, functions in zip(types, marginals, strict=True):
-                of_units *= np.prod([marginal(blocks(labels)) for marginal in functions])
+                units_probability *= np.prod([marginal(blocks(labels)) for marginal in functions])
             for i in range(1, len(levels)):
                 parents = levels[i].parent_of_child
-                of_units *= probability_of_children(
+                units_probability *= probability_of_children(
                     types[i], parents, types[i - 1], v[i], alphas[i]
                 )
             for clusters, found in by_clusters.items():
                 parents = levels[0].parent_of_child
-                prior = of_units * probability_of_children(
+                prior = units_probability * probability_of_children(
                     types[0], parents, clusters, v[0], alphas[0]
                 )
                 for columns, chance in found:
@@ -131,14 +131,14 @@ def run_tree(tiny, n_sweeps, seed, sampler, burn_in=100):
     has_topics = len(state.topic_of_token) == observations.n_tokens
     view = view_of_labels if has_topics else view_of_counts
     table = dict(exact.states) if has_topics else counted(exact.states)
-    numbers, of_sweep = {}, np.empty(n_sweeps, int)
+    numbers, number_in_sweep = {}, np.empty(n_sweeps, int)
     for t in range(-burn_in, n_sweeps):
         sampler.sweep(state, observations, tiny.priors, seed, 0)
         if t >= 0:
             clusters, topics = view(exact, state)
             types = (canonical(level.type_of_unit.tolist()) for level in state.levels)
-            of_sweep[t] = numbers.setdefault(((clusters, *types), topics), len(numbers))
-    return Visits(list(numbers), of_sweep, table)
+            number_in_sweep[t] = numbers.setdefault(((clusters, *types), topics), len(numbers))
+    return Visits(list(numbers), number_in_sweep, table)
 
 
 def types_and_clusters(state):

@@ -54,17 +54,17 @@ class LeveledDesign(WordsDesign):
             for p in (priors.alpha, priors.v, priors.eta, priors.lam)
         )
         above_alpha, above_v = ABOVE.alpha.sample(rng), ABOVE.v.sample(rng)
-        of_units, cluster_restaurant = root(above_alpha), root(alpha)
-        types = [of_units.serve(rng) for _ in range(N_UNITS)]
-        rows = [Restaurant(above_v, cluster_restaurant.serve) for _ in of_units.dishes]
+        type_restaurant, cluster_restaurant = root(above_alpha), root(alpha)
+        types = [type_restaurant.serve(rng) for _ in range(N_UNITS)]
+        rows = [Restaurant(above_v, cluster_restaurant.serve) for _ in type_restaurant.dishes]
         clusters = [(rows[types[u]] if u >= 0 else cluster_restaurant).serve(rng) for u in PARENTS]
         dishes = root(eta)
-        of_cluster = [Restaurant(v, dishes.serve) for _ in cluster_restaurant.dishes]
+        restaurants = [Restaurant(v, dishes.serve) for _ in cluster_restaurant.dishes]
         topics = []
         for k, n in zip(clusters, self.lengths.tolist(), strict=True):
-            group = Restaurant(lam, of_cluster[k].serve)
+            group = Restaurant(lam, restaurants[k].serve)
             topics += [group.serve(rng) for _ in range(n)]
-        tables = sum(sum(cluster.customers) for cluster in of_cluster)
+        tables = sum(sum(cluster.customers) for cluster in restaurants)
         unused = rng.beta(eta, sum(dishes.customers))
         shapes = self.draw_shapes(rng)
         labels = joint_chain.Labels(alpha, v, eta, lam, clusters, topics, tables, unused, shapes)

@@ -136,7 +136,7 @@ def test_long_chains_with_effects_have_the_joint_prior(lam, calibration):
     z = scores(forward, together)
     each = [scores(forward, chain) for chain in chains]
     found = row(z, design)
-    alone = ", ".join(f"{np.abs(of_chain).max():.1f}" for of_chain in each)
+    alone = ", ".join(f"{np.abs(chain_scores).max():.1f}" for chain_scores in each)
     found["note"] += f"; {len(chains)} chains, largest of each: {alone}"
     found["p"] = chance_of_largest(together, z)
     calibration(f"joint test, blocked, {lam}: {design.name}", n=n * len(chains), **found)

@@ -39,8 +39,8 @@ def leveled(frame, levels, level_contexts, families, lam, concentrations, above,
     )
     given = {"year": year} | families
     priors = Priors.for_corpus(corpus, Categorical(0.5), given, lam=lam, **concentrations)
-    of_levels = {name: replace(level, **above) for name, level in priors.levels.items()}
-    return Tiny(corpus, replace(priors, levels=of_levels))
+    level_priors = {name: replace(level, **above) for name, level in priors.levels.items()}
+    return Tiny(corpus, replace(priors, levels=level_priors))
 
 
 def three_levels(lam=inf, concentrations=FIXED, above=None, region=None):

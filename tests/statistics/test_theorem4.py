@@ -24,7 +24,7 @@ def seen_partitions(tiny, n_sweeps, seed):
     """Frequencies of the partitions of the groups along a chain."""
     visits = agreement.run(tiny, n_sweeps, seed)
     seen = defaultdict(float)
-    for number, n in enumerate(np.bincount(visits.of_sweep, minlength=len(visits.states))):
+    for number, n in enumerate(np.bincount(visits.number_in_sweep, minlength=len(visits.states))):
         seen[visits.states[number][0]] += n / n_sweeps
     return seen, agreement.distance(visits, agreement.partition).expected
 
@@ -66,8 +66,8 @@ def nested_mixture_with_shared_atoms(tiny, n_draws, seed):
     likelihood = []
     for _ in range(n_groups):
         gammas = rng.gamma(V * weights)
-        of_cluster = gammas / gammas.sum(axis=1, keepdims=True)
-        log_word = np.log(np.einsum("dm,dmw->dw", of_cluster, word_given_atom))
+        topic_weights = gammas / gammas.sum(axis=1, keepdims=True)
+        log_word = np.log(np.einsum("dm,dmw->dw", topic_weights, word_given_atom))
         # One measure can be any cluster's: keep the likelihood of every set of groups under it.
         likelihood.append(log_word @ counts.T)
     table = {}

@@ -72,7 +72,7 @@ def compare_given_clusters(tiny, n_sweeps, seed):
     exact = {state: chance for state, chance in visits.exact.items() if state[0] == clusters}
     total = sum(exact.values())
     exact = {state: chance / total for state, chance in exact.items()}
-    visits = Visits(visits.states, visits.of_sweep, exact)
+    visits = Visits(visits.states, visits.number_in_sweep, exact)
     return distance(visits, everything), distance(visits, n_topics)
 
 

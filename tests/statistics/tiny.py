@@ -114,8 +114,12 @@ def learned_marginal(family, rows):
         log_seatings = sum(gammaln(value) - gammaln(value + sum(row)) for row in table)
         total = 0.0
         for n_tables, count in enumerate(ways):
-            of_base = np.exp(gammaln(size) - gammaln(size + n_tables))
-            total += count * of_base * (chance @ np.exp(n_tables * np.log(value) + log_seatings))
+            base_probability = np.exp(gammaln(size) - gammaln(size + n_tables))
+            total += (
+                count
+                * base_probability
+                * (chance @ np.exp(n_tables * np.log(value) + log_seatings))
+            )
         return total
 
     def marginal(groups):

@@ -19,7 +19,7 @@ from mcsquared.cli.reading import FileOptions, corpora_for_model, read_for_model
 from mcsquared.corpus import Corpus
 from mcsquared.errors import InputError, ModelFileError, input_errors
 from mcsquared.estimator import MC2
-from mcsquared.families.registry import family_for_kind
+from mcsquared.families.registry import class_for_kind
 from mcsquared.markup import plural
 from mcsquared.prediction.groups import align
 from mcsquared.storage import write_text
@@ -148,7 +148,7 @@ def unigram_perplexity(model: MC2, corpus: Corpus) -> float | None:
 def _class_labels(corpus: Corpus, name: str) -> NDArray[Any]:
     """Return the class of each group as a code, -1 if it is missing."""
     column = corpus.contexts[name]
-    codes = np.asarray(column.convert_for(family_for_kind("category")).values)
+    codes = np.asarray(column.convert_for(class_for_kind("category")).values)
     if not (codes >= 0).any():
         raise InputError(f"--labels must be a column with values, got {name!r}")
     return codes

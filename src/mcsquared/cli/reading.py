@@ -20,7 +20,7 @@ from mcsquared.corpus.sources.frames import Table
 from mcsquared.corpus.sources.words import function_words, joined_passages
 from mcsquared.errors import InputError, input_errors
 from mcsquared.estimator import MC2
-from mcsquared.families.registry import family_for_kind, kinds_of
+from mcsquared.families.registry import class_for_kind, kinds_of
 from mcsquared.fitting.disk import folder_batches
 
 _MAX_LISTED_WORDS = 200  # of a group in a report
@@ -312,7 +312,7 @@ def _spelled_as_trained(column: Column, fields: Any, known: Any) -> Column:
     """
     if column.kind in ("category", "bag", "vector") or not isinstance(fields, list):
         return column
-    read = column.convert_for(family_for_kind("category"))
+    read = column.convert_for(class_for_kind("category"))
     # A missing value has code -1, which selects the last entry.
     names = [*(() if read.categories is None else read.categories), None]
     spelled = [field.strip() if isinstance(field, str) else None for field in fields]

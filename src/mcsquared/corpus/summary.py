@@ -13,7 +13,7 @@ from scipy import sparse
 
 from mcsquared.corpus.buffers import Buffer, RowsBuffer
 from mcsquared.corpus.columns.column import Column
-from mcsquared.families.registry import family_for_kind
+from mcsquared.families.registry import class_for_kind
 from mcsquared.markup import Html, bar, card, details, paragraph, paragraphs, table
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _contexts(columns: list[Column]) -> Html:
         (
             column.name,
             column.kind,
-            family_for_kind(column.kind).name,
+            class_for_kind(column.kind).name,
             bar(float(column.observed.mean()) if len(column) else 0.0),
             _values(column),
         )

@@ -91,8 +91,8 @@ def kinds_of(family: Any) -> tuple[str, ...]:
     return getattr(_FAMILIES.get(family) if isinstance(family, str) else family, "column_kinds", ())
 
 
-def family_for_kind(kind: str) -> type[ConjugateFamily]:
-    """Return the default family of a kind of column."""
+def class_for_kind(kind: str) -> type[ConjugateFamily]:
+    """Return the class of the default family of a kind of column."""
     return _BY_KIND[kind]
 
 

@@ -116,9 +116,9 @@ def likely_clusters(posterior: Posterior) -> LikelyClusters:
     """Return the most probable clusters of each group, and its confidence."""
     choice = np.full((posterior.n_groups, N_CHOICES), -1, np.int64)
     probability = np.zeros((posterior.n_groups, N_CHOICES))
-    of_cluster = posterior.cluster_probability
-    best = np.argsort(-of_cluster, axis=1, kind="stable")[:, :N_CHOICES]
-    highest = np.take_along_axis(of_cluster, best, axis=1)
+    by_cluster = posterior.cluster_probability
+    best = np.argsort(-by_cluster, axis=1, kind="stable")[:, :N_CHOICES]
+    highest = np.take_along_axis(by_cluster, best, axis=1)
     choice[:, : best.shape[1]] = np.where(highest > 0, best, -1)
     probability[:, : best.shape[1]] = highest
     return LikelyClusters(group_confidence(posterior), choice, probability)

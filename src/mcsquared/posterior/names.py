@@ -33,7 +33,7 @@ PhraseKind = Literal["any", "distinctive", "usual"]
 N_WORDS = 3  # in a name
 N_PHRASES = 2  # about contexts or dimensions in a name
 MIXED = "mixed: "  # before the name of a cluster without a word or value of half of its groups
-NAMING_RELEVANCE = 0.4  # prefers distinctive words to frequent ones
+NAMING_RELEVANCE = 0.4  # weight of frequency against distinctiveness
 MAX_WORD_LENGTH = 60  # characters
 _N_CANDIDATES = 12  # words or items considered for a name
 _MIN_SECOND_SHARE = 0.2  # of the groups, for further words of a name
@@ -65,14 +65,14 @@ def cluster_names(posterior: Posterior, dimensions: Sequence[str] | None = None)
     contexts = _context_phrases(posterior, "distinctive" if has_words else "any")
     given = posterior.given_names.get("clusters", {})
     if words is not None and words.readable:
-        described = _word_phrases(posterior, words, contexts)
-        names = _unique([found.phrases for found in described], given, [x.last for x in described])
+        parts = _word_phrases(posterior, words, contexts)
+        names = _unique([x.phrases for x in parts], given, [x.last for x in parts])
         return [
-            f"{MIXED}{name}" if name and found.is_mixed and k not in given else name
-            for k, (name, found) in enumerate(zip(names, described, strict=True))
+            f"{MIXED}{name}" if name and x.is_mixed and k not in given else name
+            for k, (name, x) in enumerate(zip(names, parts, strict=True))
         ]
     if any(contexts) or not posterior.parameters or words is not None:
-        phrases = [found[:N_PHRASES] for found in contexts]
+        phrases = [x[:N_PHRASES] for x in contexts]
     else:
         phrases = _mean_phrases(posterior, posterior.token_shares, dimensions)
     return _unique(phrases, given)
@@ -88,7 +88,7 @@ def topic_names(posterior: Posterior, dimensions: Sequence[str] | None = None) -
     if bag is not None:
         table = posterior.context_given_topic(bag).to_numpy()
         items = _items_of_topics(posterior.contexts[bag], table, posterior.tokens_of_topic)
-        return _unique([[f"with {', '.join(found)}"] if found else [] for found in items], given)
+        return _unique([[f"with {', '.join(row)}"] if row else [] for row in items], given)
     if words is not None:
         return _unique([[]] * posterior.n_topics, given)
     return _unique(_mean_phrases(posterior, np.eye(posterior.n_topics), dimensions), given)
@@ -150,14 +150,14 @@ def _unique(
     names: list[str] = []
     used, used_sets = set(given.values()), [{*name.split(", ")} for name in given.values()]
     first_phrases: set[str] = set()
-    for number, found in enumerate(phrases):
+    for number, candidates in enumerate(phrases):
         if number in given:
             names.append(given[number])
             continue
         end = [last[number]] if last and last[number] else []
         n_words = N_WORDS - len(end)
-        first = next((phrase for phrase in found[:n_words] if phrase not in first_phrases), None)
-        ordered = found if first is None else [first, *(x for x in found if x != first)]
+        first = next((x for x in candidates[:n_words] if x not in first_phrases), None)
+        ordered = candidates if first is None else [first, *(x for x in candidates if x != first)]
         chosen, n_used = ordered[:n_words] + end, n_words
         while {*chosen} in used_sets and n_used < len(ordered):
             n_used += 1
@@ -174,8 +174,8 @@ def _unique(
     return names
 
 
-class _Described(NamedTuple):
-    """What may name a cluster."""
+class _NameParts(NamedTuple):
+    """The parts of the name of a cluster."""
 
     phrases: list[str]
     last: str = ""  # a word or value of most groups that is as common in others, or a range
@@ -184,7 +184,7 @@ class _Described(NamedTuple):
 
 def _word_phrases(
     posterior: Posterior, words: TopicWords, contexts: list[list[str]]
-) -> list[_Described]:
+) -> list[_NameParts]:
     """Return naming words for each cluster, preceded by a context value if no word is common.
 
     The phrases contain a word or value of at least half of the groups, if there is one; otherwise
@@ -192,40 +192,42 @@ def _word_phrases(
     """
     content = posterior.cluster_content
     if content is None or posterior.document_frequency is None:
-        shares = posterior.token_shares
-        return [_Described(words.distinct(row @ words.topics)) for row in shares]
+        return [_NameParts(words.distinct(row @ words.topics)) for row in posterior.token_shares]
     usual_values, shared = _context_phrases(posterior, "usual"), shared_values(posterior)
     gains = value_gains(posterior)
     sizes = np.bincount(posterior.labels)
     overall = posterior.document_frequency / posterior.n_fitted
-    result: list[_Described] = []
+    result: list[_NameParts] = []
     best_words: list[list[int]] = []
     for k, size in enumerate(sizes):
         listed = content.words[k] >= 0
-        word, share = content.words[k][listed], content.n_groups[k][listed] / size
-        common, other, frequent = _ranked(word, share, overall[word])
+        items, shares = content.words[k][listed], content.n_groups[k][listed] / size
+        distinctive, characteristic, usual = _ranked(items, shares, overall[items])
         values, is_mixed = contexts[k][:N_PHRASES], False
-        gain = naming_gain(share, overall[word])[word == common[0]].item() if common else gains[k]
-        last = last_phrase(shared[k], gain, bool(values and not common), common[:1] in best_words)
-        best_words += [common[:1]] if common else []
+        best, gain = distinctive[:1], gains[k]
+        if best:
+            gain = naming_gain(shares, overall[items])[items == best[0]].item()
+        last = last_phrase(shared[k], gain, bool(values and not best), best in best_words)
+        best_words += [best] if best else []
         if last:
-            other = other or word[:1].tolist()
-        elif not common and not values:
-            usual = words.texts(frequent[:1]) or usual_values[k][:1]
-            is_mixed = not usual
-            last = usual[0] if usual and other else ""
+            characteristic = characteristic or items[:1].tolist()
+        elif not distinctive and not values:
+            fallback = words.texts(usual[:1]) or usual_values[k][:1]
+            is_mixed = not fallback
+            last = fallback[0] if fallback and characteristic else ""
             if not last:
-                common = frequent or word[:1].tolist()  # the first is the word of most groups
-                values = [] if frequent else usual
-        listed = content.alternatives[k]
-        if is_mixed and (listed >= 0).any():
-            result.append(_Described([" or ".join(words.texts(listed[listed >= 0]))]))
+                distinctive = usual or items[:1].tolist()  # the first is the word of most groups
+                values = [] if usual else fallback
+        alternatives = content.alternatives[k][content.alternatives[k] >= 0]
+        if is_mixed and len(alternatives):
+            result.append(_NameParts([" or ".join(words.texts(alternatives))]))
             continue
-        chosen = list(dict.fromkeys([*common[:1], *other, *common]))[:_N_CANDIDATES]
-        named = [word for word in _one_per_stem(words.texts(chosen)) if word != last]
+        chosen = list(dict.fromkeys([*distinctive[:1], *characteristic, *distinctive]))
+        texts = words.texts(chosen[:_N_CANDIDATES])
+        named = [text for text in _one_per_stem(texts) if text != last]
         # A value after the words may tell clusters with the same words apart.
-        phrases = [*named, *values] if common else [*values, *named]
-        result.append(_Described(phrases, last, is_mixed))
+        phrases = [*named, *values] if distinctive else [*values, *named]
+        result.append(_NameParts(phrases, last, is_mixed))
     return result
 
 
@@ -289,9 +291,9 @@ def _context_phrases(posterior: Posterior, kind: PhraseKind) -> list[list[str]]:
     has_bag = bool(columns) and columns[0][1].kind == "bag"
     result: list[list[str]] = [[] for _ in range(posterior.n_clusters)]
     for name, column in columns:
-        for phrases, found in zip(result, _phrases(posterior, name, column, kind), strict=True):
+        for phrases, added in zip(result, _phrases(posterior, name, column, kind), strict=True):
             if not (has_bag and phrases):
-                phrases += found
+                phrases += added
     return result
 
 
@@ -311,8 +313,8 @@ def _phrases(posterior: Posterior, name: str, column: Column, kind: PhraseKind) 
         counts = np.zeros((posterior.n_clusters, len(values)))
         codes = np.asarray(column.observations(), np.int64)
         np.add.at(counts, (posterior.labels[column.observed], codes), 1.0)
-        lift = 0.0 if kind == "usual" else MIN_NAMING_LIFT
-        return _majority_values(counts, np.bincount(posterior.labels), values, lift)
+        min_lift = 0.0 if kind == "usual" else MIN_NAMING_LIFT
+        return _majority_values(counts, np.bincount(posterior.labels), values, min_lift)
     if kind != "any" or column.kind == "vector":
         return [[] for _ in range(posterior.n_clusters)]
     return [[phrase] if phrase else [] for phrase in _number_phrases(posterior, column, short)]
@@ -330,16 +332,17 @@ def _common_values(
     result = []
     for row, number, size in zip(items, n_groups, np.bincount(posterior.labels), strict=True):
         listed = row >= 0
-        common, other, frequent = _ranked(row[listed], number[listed] / size, overall[row[listed]])
-        chosen = {"any": other, "distinctive": common, "usual": frequent}[kind]
+        share = number[listed] / size
+        distinctive, characteristic, usual = _ranked(row[listed], share, overall[row[listed]])
+        chosen = {"any": characteristic, "distinctive": distinctive, "usual": usual}[kind]
         result.append([label + shorten(names[v], MAX_VALUE_LENGTH) for v in chosen[:N_PHRASES]])
     return result
 
 
 def _majority_values(
-    counts: Floats, sizes: Int64s, values: list[str], lift: float
+    counts: Floats, sizes: Int64s, values: list[str], min_lift: float
 ) -> list[list[str]]:
-    """Return the value of most groups of each cluster, if ``lift`` times as common as overall.
+    """Return the value of most groups of each cluster, if ``min_lift`` times as common as overall.
 
     ``counts`` are the numbers of groups with each value, (n_clusters, n_values).
     """
@@ -348,7 +351,7 @@ def _majority_values(
     overall, shares = counts.sum(axis=0) / sizes.sum(), counts / sizes[:, None]
     best = shares.argmax(axis=1)
     return [
-        [values[v]] if row[v] >= max(MIN_SHARE, lift * overall[v]) else []
+        [values[v]] if row[v] >= max(MIN_SHARE, min_lift * overall[v]) else []
         for v, row in zip(best, shares, strict=True)
     ]
 

@@ -167,7 +167,7 @@ def _groups_by_value(posterior: Posterior, name: str) -> _ValueGroups:
 
 
 def bin_of_values(values: Floats) -> Int64s:
-    """Return the bin of each number, int64 (n,); every bin has at least one of them."""
+    """Return the bin of each number, int64 (n,); no bin is empty."""
     if not len(values):
         return np.zeros(0, np.int64)
     low, high = values.min(), values.max()

@@ -345,7 +345,7 @@ def align(posterior: Posterior, corpus: Corpus) -> Corpus:
 
 
 def with_contexts_at_levels_of_model(posterior: Posterior, corpus: Corpus) -> Corpus:
-    """Return the corpus with every context at the level at which the model has it."""
+    """Return the corpus with every context at the level of that context in the model."""
     contexts_of_level: dict[str | None, list[str]] = {None: list(posterior.contexts)}
     contexts_of_level |= {units.name: list(units.contexts) for units in posterior.units}
     columns, levels = move_contexts_to_levels(corpus.contexts, corpus.levels, contexts_of_level)

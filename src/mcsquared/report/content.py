@@ -125,10 +125,10 @@ def topic_shares(posterior: Posterior) -> TopicShares:
     share = posterior.token_shares
     low, high = share.copy(), share.copy()
     for draw, topic in zip(posterior.parameters, posterior.topic_alignment, strict=True):
-        of_draw = token_weights(posterior, draw) @ draw.token_shares()
-        of_draw = align_topics(of_draw, topic, posterior.n_topics)
-        np.minimum(low, of_draw, out=low)
-        np.maximum(high, of_draw, out=high)
+        drawn = token_weights(posterior, draw) @ draw.token_shares()
+        drawn = align_topics(drawn, topic, posterior.n_topics)
+        np.minimum(low, drawn, out=low)
+        np.maximum(high, drawn, out=high)
     return TopicShares(share, low, high)
 
 

@@ -60,8 +60,8 @@ def context_data(
     if display == "vector":
         return data | _vector_moments(by_cluster, weight)
     data |= _curves(posterior, name, table.index.to_numpy(), by_cluster, by_topic)
-    over = _shares_by_value(column, posterior.tokens_per_group, shares)
-    return data | {"overall": pack(weight @ by_cluster), "over": over}
+    by_value = _shares_by_value(column, posterior.tokens_per_group, shares)
+    return data | {"overall": pack(weight @ by_cluster), "by_value": by_value}
 
 
 def _values(column: Column, groups: Int64s) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def _curves(
         "cluster_mean": pack(means[0]),
         "topic_mean": pack(means[1]),
         "range": [float(observed.min()), float(observed.max())] if len(observed) else None,
-        "whole": bool(len(observed) and (observed == np.round(observed)).all()),
+        "integers": bool(len(observed) and (observed == np.round(observed)).all()),
     }
 
 

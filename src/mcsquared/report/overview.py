@@ -362,11 +362,11 @@ def diagnostic_data(posterior: Posterior, bounds: dict[str, int | None]) -> dict
 
 def _labels_of_level(level: str) -> dict[str, str]:
     """Return the labels of a level's own scalars in its trace."""
-    of_types = f"types of {shorten(level, 30)}"
+    types = f"types of {shorten(level, 30)}"
     return {
-        "n_clusters": of_types,
-        "alpha": f"α, concentration of {of_types}",
-        "v": f"v, concentration within {of_types}",
+        "n_clusters": types,
+        "alpha": f"α, concentration of {types}",
+        "v": f"v, concentration within {types}",
     }
 
 

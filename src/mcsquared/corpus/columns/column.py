@@ -14,7 +14,7 @@ from mcsquared.corpus.content import canonical_counts, check_magnitude, names_ar
 from mcsquared.errors import InputError
 from mcsquared.families.base import ConjugateFamily
 from mcsquared.families.dirichlet import count_matrix
-from mcsquared.families.registry import column_kinds, family_for_kind, kinds_of
+from mcsquared.families.registry import class_for_kind, column_kinds, kinds_of
 
 N_HINT = 1000  # values used to detect identifiers
 _RANGED_KINDS = ("number", "date", "boolean")  # described by their range
@@ -145,7 +145,7 @@ class Column:
 
     def default_family(self) -> ConjugateFamily:
         """Return the default family of this kind of column."""
-        family = family_for_kind(self.kind)()
+        family = class_for_kind(self.kind)()
         return family if self.categories is None else replace(family, size=self.width)  # type: ignore[type-var]
 
     def accepts(self, family: Any) -> bool:
@@ -246,7 +246,7 @@ class Column:
 
     def _description(self, n_observed: int, n_groups: int, first: Any) -> str:
         """Return the description; ``first`` are the first observed numbers or dates."""
-        family = family_for_kind(self.kind).name
+        family = class_for_kind(self.kind).name
         extent, note = self.extent(), self.note
         line = f"{self.name}: {self.kind}, family {family}, {n_observed} of {n_groups} observed"
         line += f", {extent}" if extent else ""

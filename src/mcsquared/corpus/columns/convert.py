@@ -13,7 +13,7 @@ from mcsquared.corpus.columns.values import category_label, days_to_dates, iso_d
 from mcsquared.corpus.content import Vectors, Words
 from mcsquared.errors import InputError
 from mcsquared.families.dirichlet import count_matrix
-from mcsquared.families.registry import family_for_kind, kinds_of
+from mcsquared.families.registry import class_for_kind, kinds_of
 
 _BOOLEAN_OF_LABEL = {"true": 1.0, "yes": 1.0, "1": 1.0, "false": 0.0, "no": 0.0, "0": 0.0}
 
@@ -23,7 +23,7 @@ def convert(column: Column, family: Any) -> Column:
     kind = kinds_of(family)[0]
     converted = _CONVERTERS[kind](column)
     if converted is None:
-        expected = family_for_kind(kind)
+        expected = class_for_kind(kind)
         raise InputError(
             f"context {column.name!r} must be {expected.column_form} for the family "
             f"{expected.name!r}, got a {column.kind}"
@@ -48,9 +48,9 @@ def conform(column: Column, reference: Column) -> Column:
     elif kind == "number" and column.kind in ("date", "category", "bag", "vector"):
         if not reference.observed.any():
             return missing_column(column.name, reference, len(column))
-        converted = None if column.kind == "date" else convert(column, family_for_kind(kind))
+        converted = None if column.kind == "date" else convert(column, class_for_kind(kind))
     elif kind != column.kind:
-        converted = convert(column, family_for_kind(kind))
+        converted = convert(column, class_for_kind(kind))
     if converted is None:
         raise InputError(
             f"context {column.name!r} must be a {kind} as in training, got a {column.kind}"
@@ -165,7 +165,7 @@ def _as_count(column: Column) -> Column | None:
     observed = column.values[column.observed]
     invalid = observed[(observed < 0) | (observed != np.floor(observed))]
     if len(invalid):
-        form = family_for_kind("count").column_form
+        form = class_for_kind("count").column_form
         raise InputError(f"context {column.name!r} must be {form}, got {invalid[0]:g}")
     return replace(column, kind="count")
 

@@ -53,10 +53,10 @@ def count_labels(labels, counts):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def renumber(labels, number_of_label, out):
-    """Write the number of every label to ``out``."""
+def renumber(labels, new_label, out):
+    """Write the new label of every label to ``out``."""
     for i in range(labels.size):
-        out[i] = number_of_label[labels[i]]
+        out[i] = new_label[labels[i]]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

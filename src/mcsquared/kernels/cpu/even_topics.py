@@ -15,7 +15,17 @@ TOPICS = int(Step.TOPICS)
 
 @njit(cache=True, error_model="numpy")
 def sweep_even_topics(
-    group_start, word, cluster_of_group, topic, of_groups, of_clusters, of_words, a, b, beta, key
+    group_start,
+    word,
+    cluster_of_group,
+    topic,
+    group_counts,
+    cluster_counts,
+    word_counts,
+    a,
+    b,
+    beta,
+    key,
 ):
     """Draw the topic of every token in turn, and update the counts.
 
@@ -26,24 +36,24 @@ def sweep_even_topics(
     cluster_of_group : int32 (n_groups,)
     topic : int32 (n_tokens,)
         Updated in place, as are the counts.
-    of_groups, of_clusters, of_words : int32 (n_groups, clusters or words, n_topics)
+    group_counts, cluster_counts, word_counts : int32 (n_groups, clusters or words, n_topics)
     a, b, beta : float
     """
-    n_words, n_topics = of_words.shape
-    sizes, cluster_sizes = np.zeros(n_topics), np.zeros(of_clusters.shape[0])
+    n_words, n_topics = word_counts.shape
+    sizes, cluster_sizes = np.zeros(n_topics), np.zeros(cluster_counts.shape[0])
     for w in range(n_words):
         for m in range(n_topics):
-            sizes[m] += of_words[w, m]
-    for k in range(of_clusters.shape[0]):
+            sizes[m] += word_counts[w, m]
+    for k in range(cluster_counts.shape[0]):
         for m in range(n_topics):
-            cluster_sizes[k] += of_clusters[k, m]
+            cluster_sizes[k] += cluster_counts[k, m]
     cumulative = np.zeros(n_topics)
     for j in range(group_start.size - 1):
-        row, cluster = of_groups[j], of_clusters[cluster_of_group[j]]
+        row, cluster = group_counts[j], cluster_counts[cluster_of_group[j]]
         scale = a / max(cluster_sizes[cluster_of_group[j]], 1.0)
         even = (b + scale) / n_topics
         for i in range(group_start[j], group_start[j + 1]):
-            words, m = of_words[word[i]], topic[i]
+            words, m = word_counts[word[i]], topic[i]
             row[m] -= 1
             cluster[m] -= 1
             words[m] -= 1

@@ -54,8 +54,11 @@ def allocate(log_probability, n, n_copies, u, copies):
 
 
 @njit(cache=True, error_model="numpy")
-def resample_topics(topic, counts, weights, rows, first, n_added, n_moves, k, model, work, key):
-    """Resample the topics of ``n_moves`` tokens of a particle, cyclically from ``first`` on."""
+def resample_topics(topic, counts, weights, rows, first, n_added, n_moves, k, model, work, counter):
+    """Resample the topics of ``n_moves`` tokens of a particle, cyclically from ``first`` on.
+
+    ``counter`` is (seed, group key, number of the last token added, number of the particle).
+    """
     (clusters, tokens), (logs, sums) = model, work
     base = clusters.base[k]
     for move in range(n_moves):
@@ -63,7 +66,7 @@ def resample_topics(topic, counts, weights, rows, first, n_added, n_moves, k, mo
         m = topic[i]
         counts[m] -= 1.0
         weights[m] = counts[m] + base[m]
-        u = uniform(key[0], key[1], key[2], MOVES, key[3], move)
+        u = uniform(counter[0], counter[1], counter[2], MOVES, counter[3], move)
         m, total = draw_product(weights, tokens.likelihood[rows[i]], sums, u)
         if total == 0.0:
             log_base, log_row = clusters.log_base[k], tokens.log_likelihood[rows[i]]
@@ -104,11 +107,12 @@ def log_given_cluster(rows, k, n, n_moves, lam, model, particles, log_weight, co
     counts[:n] = 0.0
     weights[:n] = clusters.base[k]
     log_weight[:n] = -math.log(n)
-    log_total, cursor, first = 0.0, 0, k * log_weight.size  # no two clusters share random numbers
+    log_total, cursor = 0.0, 0
+    first_particle = k * log_weight.size  # no two clusters share random numbers
     for i in range(rows.size):
         likelihood, log_row = tokens.likelihood[rows[i]], tokens.log_likelihood[rows[i]]
         for r in range(n):
-            u = uniform(key[0], key[1], i, TOPICS, first + r, 0)
+            u = uniform(key[0], key[1], i, TOPICS, first_particle + r, 0)
             m, total = draw_product(weights[r], likelihood, sums, u)
             if total > 0.0:
                 log_weight[r] += math.log(total / (lam + i))
@@ -124,13 +128,13 @@ def log_given_cluster(rows, k, n, n_moves, lam, model, particles, log_weight, co
         log_weight[:n] -= step
         if step == -math.inf or i + 1 == rows.size:
             break
-        u = uniform(key[0], key[1], i, RESAMPLING, first, 0)
+        u = uniform(key[0], key[1], i, RESAMPLING, first_particle, 0)
         resample(log_weight, n, particles, i + 1, copies, u)
         moves = min(n_moves, i + 1)
         for r in range(n):
             resample_topics(
                 topic[r], counts[r], weights[r], rows, cursor, i + 1, moves, k, model, work,
-                (key[0], key[1], i, first + r),
+                (key[0], key[1], i, first_particle + r),
             )  # fmt: skip
         cursor = (cursor + moves) % (i + 1)
     return log_total

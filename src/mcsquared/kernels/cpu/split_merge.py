@@ -34,7 +34,7 @@ FEW_OCCURRENCES = 8  # of a category in a group: factors are multiplied
 class Pairs(NamedTuple):
     """Pairs of anchor groups whose clusters are to be split or merged."""
 
-    of_cluster: np.ndarray  # int32 (cluster slots,): the pair of each cluster, -1 if it has none
+    pair_of_cluster: np.ndarray  # int32 (cluster slots,): pair of each cluster, -1 if none
     side_of_cluster: np.ndarray  # int8 (cluster slots,): its side in a merge
     anchors: np.ndarray  # int64 (n_pairs, 2): positions of the anchors in the corpus
     is_split: np.ndarray  # bool (n_pairs,)
@@ -261,7 +261,7 @@ def divide_groups(
     statistics, logs = np.empty(dense.stat_start[-1]), np.empty((2, tables.shape[1]))
     for j in range(groups.chunk_start[first_chunk], groups.chunk_start[last_chunk]):
         before, label_of_group[j] = label_of_group[j], 2 * n_pairs
-        p = pairs.of_cluster[clusters[j]]
+        p = pairs.pair_of_cluster[clusters[j]]
         if p < 0 or (mode == SCAN and not pairs.is_launched[p]):
             continue
         group = groups.first_group + j

@@ -71,14 +71,14 @@ def search_running_sums(sums, n, threshold):
     block = 0
     for m in range(0, n, N_LANES):
         block += np.int64(lane(load(sums, m + lane_index), 0) <= rest)
-    blocks = n // N_LANES
-    if block >= blocks:  # by rounding: take the last topic of positive weight nearby
+    n_blocks = n // N_LANES
+    if block >= n_blocks:  # by rounding: take the last topic of positive weight nearby
         last = n - N_LANES
         while lane_index > 0 and sums[last + lane_index] == F(0.0):
             lane_index -= 1
         while lane_index < N_LANES - 1 and sums[last + lane_index] == F(0.0):
             lane_index += 1
-        block = blocks - 1
+        block = n_blocks - 1
         while block > 0 and sums[(block - 1) * N_LANES + lane_index] == sums[last + lane_index]:
             block -= 1
     return block * N_LANES + lane_index
@@ -107,11 +107,11 @@ def search_block_sums(sums, n, threshold):
     Sums within a block are rounded differently, so a threshold near the edge of an interval can
     select the neighbouring topic, even one of weight 0.
     """
-    blocks = n // N_LANES
+    n_blocks = n // N_LANES
     block = 0
-    for b in range(0, blocks, N_LANES):
+    for b in range(0, n_blocks, N_LANES):
         block += count_at_most(load(sums, n + N_LANES + b), threshold)
-    block = min(block, blocks - 1)
+    block = min(block, n_blocks - 1)
     rest = threshold - lane(load(sums, n + N_LANES - 1 + block), 0)
     lane_index = count_at_most(load(sums, block * N_LANES), rest)
     if lane_index >= N_LANES:  # by rounding: take the block's last topic of positive weight

@@ -100,8 +100,8 @@ def count_backgrounds(
         if statistics[j, start[c]] != 0.0:
             odds = log_probabilities[c, 1] - log_probabilities[c, 0]
             for s in range(start[c], start[c + 1]):
-                of_cluster = natural[int64(row[s]) * n_cluster_slots + k]
-                odds += statistics[j, s] * (natural_of_background[s] - of_cluster)
+                natural_of_cluster = natural[int64(row[s]) * n_cluster_slots + k]
+                odds += statistics[j, s] * (natural_of_background[s] - natural_of_cluster)
             u = uniform(seed, chain, sweep, OUTLIERS, first_group + j, number[c])
             in_cluster = math.log(1.0 / u - 1.0) > odds  # u < 1 / (1 + exp(odds))
             for s in range(start[c], start[c + 1]):

@@ -77,17 +77,17 @@ def sweep_tokens(n_blocks):
         # If the number of blocks is odd, half of the threads have no last block: they read the
         # factor of their first block instead, with a weight of 0.
         last_topic = first_topic + int32((per_thread - 1) * N_LANES)
-        has_no_last = last_topic >= int32(stride)
-        if has_no_last:
+        lacks_last_block = last_topic >= int32(stride)
+        if lacks_last_block:
             last_topic = first_topic
         for r in range(per_thread):
             n[r] = float32(0.0)
             weight[r] = float32(0.0)
-            if r < per_thread - 1 or not has_no_last:
+            if r < per_thread - 1 or not lacks_last_block:
                 n[r] = float32(count[warp, first_topic + r * N_LANES])
                 weight[r] = base[row + first_topic + r * N_LANES]
 
-        number_block = (first_token + first) // BLOCK + first_group + j
+        random_block = (first_token + first) // BLOCK + first_group + j
         u0 = u1 = float32(0.0)
         is_second_half = False
         begin = first
@@ -100,8 +100,8 @@ def sweep_tokens(n_blocks):
                 word_of_thread = int32(word[i])
             # A block of random numbers has 64 of them, for two passes.
             if not is_second_half:
-                u0, u1 = two_uniforms(seed, chain, sweep, TOPICS, number_block, thread)
-                number_block += 1
+                u0, u1 = two_uniforms(seed, chain, sweep, TOPICS, random_block, thread)
+                random_block += 1
             u_of_thread = u1 if is_second_half else u0
             is_second_half = not is_second_half
             n_tokens = int32(min(int64(32), last - begin))

@@ -55,7 +55,7 @@ function observedColumns(context, k) {
   const [low, high] = context.range;
   const found = context.itemsOf(k).map((j) => context.values[j]).filter(Number.isFinite);
   if (found.length < 2 || !(high > low)) return null;
-  const byOne = context.whole && high - low < 40;
+  const byOne = context.integers && high - low < 40;
   const n = byOne ? Math.round(high - low) + 1 : 20;
   const first = byOne ? low - 0.5 : low;
   const binWidth = byOne ? 1 : (high - low) / n;
@@ -65,11 +65,11 @@ function observedColumns(context, k) {
 }
 
 // The share of a topic as a function of a number.
-function overChart(context, m) {
-  const n = context.over.points.length;
-  const values = context.over.byTopic.subarray(m * n, (m + 1) * n);
+function byValueChart(context, m) {
+  const n = context.byValue.points.length;
+  const values = context.byValue.byTopic.subarray(m * n, (m + 1) * n);
   return [
-    curves(context.over.points, [
+    curves(context.byValue.points, [
       { values: new Float32Array(n).fill(topics.share[m]), colour: 'var(--soft)', faint: true },
       { values, colour: 'var(--accent)' },
     ], { label: `share of topic ${m} by ${context.name}`, format: (x) => formatValue(context, x, 3), dots: true, scale: true, height: 170 }),
@@ -112,9 +112,9 @@ function contextBlock(context, of, id, colour) {
       columns,
       range: context.range && [context.range[0] - 0.04 * (context.range[1] - context.range[0]), context.range[1] + 0.04 * (context.range[1] - context.range[0])],
     }), h('p', { class: 'note' }, `${columns ? 'Bars: observed values. Line: model. ' : ''}${steps ? 'Grey' : 'Dashed'}: ${ofAll}.`)];
-    if (of === 'topic' && context.over) {
+    if (of === 'topic' && context.byValue) {
       const holder = h('div', {});
-      const show = (key) => holder.replaceChildren(...(key === 'share' ? overChart(context, id) : distribution()));
+      const show = (key) => holder.replaceChildren(...(key === 'share' ? byValueChart(context, id) : distribution()));
       show('share');
       parts.push(switcher('Chart', [['share', `share by ${context.name}`], ['distribution', 'distribution']], 'share', show), holder);
     } else parts.push(...distribution());

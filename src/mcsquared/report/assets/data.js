@@ -104,7 +104,10 @@ function unpackContext(raw) {
     for (const part of ['points', 'by_cluster', 'by_topic', 'overall', 'cluster_mean', 'topic_mean']) {
       if (raw[part]) context[part] = unpack(raw[part]);
     }
-    if (raw.over) context.over = { points: unpack(raw.over.points), groups: unpack(raw.over.groups), byTopic: unpack(raw.over.by_topic) };
+    if (raw.by_value) {
+      const { points, groups: counts, by_topic: byTopic } = raw.by_value;
+      context.byValue = { points: unpack(points), groups: unpack(counts), byTopic: unpack(byTopic) };
+    }
   }
   return context;
 }

@@ -6,7 +6,7 @@ const N_ROWS = 15; // shown in a table; a download has all
 // Ranges of whole numbers, means of the bins of other numbers and of dates.
 function valueName(c, v) {
   const found = prevalence[c];
-  return found.points && !contexts[c].whole ? formatValue(contexts[c], found.points[v], 4) : found.values[v];
+  return found.points && !contexts[c].integers ? formatValue(contexts[c], found.points[v], 4) : found.values[v];
 }
 
 // All topics over a number, with the interval of the selected one.

@@ -59,7 +59,7 @@ function dateOf(days) {
 function formatValue(context, x, digits = 4) {
   if (!Number.isFinite(x)) return 'missing';
   if (context.kind === 'date') return dateOf(x);
-  if (context.whole && Math.abs(x) < 1e6) return String(Number(x.toFixed(Number.isInteger(x) ? 0 : 1)));
+  if (context.integers && Math.abs(x) < 1e6) return String(Number(x.toFixed(Number.isInteger(x) ? 0 : 1)));
   return formatNumber(x, digits);
 }
 

@@ -59,27 +59,27 @@ class Backend(ABC):
         """Apply a function to the groups of every shard; return the total of its sums."""
         return add_sums(self.map_groups(function, argument))
 
-    def sum_messages(self, argument: TypeWeights) -> dict[str, Any]:
+    def sum_messages(self, weights: TypeWeights) -> dict[str, Any]:
         """Return the messages of groups by unit above them, see `content.levels.sum_messages`."""
-        return self.sum_groups(sum_messages, argument)
+        return self.sum_groups(sum_messages, weights)
 
-    def count_by_unit(self, argument: UnitCount) -> Int32s:
+    def count_by_unit(self, sizes: UnitCount) -> Int32s:
         """Count groups by parent and cluster: (n_units + 1, cluster slots)."""
-        return self.sum_groups(count_by_unit, argument)["children"]
+        return self.sum_groups(count_by_unit, sizes)["children"]
 
     def save_counts(self, state: State) -> None:  # noqa: B027
         """Write counts to a state, if the backend keeps counts."""
 
     def load_topics(self, sweep: Sweep) -> None:  # noqa: B027
-        """Load counts and weights that changed with topics, if the backend keeps them."""
+        """Load labels, counts and weights that changed with topics, if the backend keeps them."""
 
     def load_clusters(self, state: State) -> None:  # noqa: B027
-        """Load counts that changed with the clusters of groups, if the backend keeps counts."""
+        """Load labels and counts that changed with clusters, if the backend keeps them."""
 
-    def store_draw(self, number_of_slot: Int32s) -> None:  # noqa: B027
+    def store_draw(self, cluster_of_slot: Int32s) -> None:  # noqa: B027
         """Store the clusters of a kept draw, if the state does not contain those of all groups.
 
-        ``number_of_slot`` is the number of each slot's cluster in the draw: (cluster slots,).
+        ``cluster_of_slot`` is the cluster of each slot in the draw: (cluster slots,).
         """
 
     def label_files(self) -> dict[str, NDArray[Any]]:

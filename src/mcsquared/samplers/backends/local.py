@@ -50,10 +50,10 @@ class LocalBackend(Backend):
             self._words = aligned(*shape, dtype=np.int32)
         return self._words
 
-    def sum_messages(self, argument: TypeWeights) -> dict[str, Any]:
+    def sum_messages(self, weights: TypeWeights) -> dict[str, Any]:
         """Return the messages of groups by unit above them; draw topics in place."""
-        words = self._words_in_topic(argument.globals)
-        return super().sum_messages(argument._replace(words_in_topic=words))
+        words = self._words_in_topic(weights.globals)
+        return super().sum_messages(weights._replace(words_in_topic=words))
 
     def map_groups(self, function: GroupFunction, argument: Any) -> list[Any]:
         """Apply a function to all groups, which are one shard."""

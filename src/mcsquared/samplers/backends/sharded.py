@@ -149,10 +149,10 @@ class ShardedBackend(Backend):
         if not clusters_only:
             state.topic_of_token = np.concatenate([part.topic_of_token for part in self.labels])
 
-    def store_draw(self, number_of_slot: Int32s) -> None:
+    def store_draw(self, cluster_of_slot: Int32s) -> None:
         """Append a kept draw to the file of draws, if the corpus is on disk."""
         if self.on_disk:
-            self.labels.store_draw(number_of_slot)
+            self.labels.store_draw(cluster_of_slot)
 
     def label_files(self) -> dict[str, NDArray[Any]]:
         """Return the labels and stored draws of all groups, mapped from their files on disk."""
@@ -307,11 +307,11 @@ class DiskLabels:
             parts.append(_read(self._clusters, CLUSTER_DTYPE, first, last)[chosen - first])
         return np.concatenate(parts)
 
-    def store_draw(self, number_of_slot: Int32s) -> None:
+    def store_draw(self, cluster_of_slot: Int32s) -> None:
         """Append the clusters of all groups to the file of stored draws."""
         with self._draws.open("ab") as file:
             for first, last in self._groups:
-                clusters = number_of_slot[_read(self._clusters, CLUSTER_DTYPE, first, last)]
+                clusters = cluster_of_slot[_read(self._clusters, CLUSTER_DTYPE, first, last)]
                 np.minimum(clusters, MAX_CLUSTER_NUMBER).astype(DRAW_DTYPE).tofile(file)
 
 

@@ -154,7 +154,7 @@ def _python_scores(
     if not observations.python_contexts:
         return np.zeros(0)
     scores = np.zeros(observations.n_groups)
-    pair_of_group = division.pairs.of_cluster[labels.cluster_of_group]
+    pair_of_group = division.pairs.pair_of_cluster[labels.cluster_of_group]
     for context, columns in observations.python_columns:
         pair_of_value = pair_of_group[context.observed]
         for p in np.unique(pair_of_value[pair_of_value >= 0]):

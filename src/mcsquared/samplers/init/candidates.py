@@ -184,12 +184,12 @@ class AllClusterPairs(SplitMergeRound):
         # Occupied slots come first; an empty one completes the last pair.
         slots = np.argsort(sizes == 0, kind="stable")[: 2 * n_pairs]
         self.clusters = slots.reshape(n_pairs, 2).astype(np.int32)
-        of_cluster = np.full(len(sizes), -1, np.int32)
-        of_cluster[slots] = np.arange(2 * n_pairs) // 2
+        pair_of_cluster = np.full(len(sizes), -1, np.int32)
+        pair_of_cluster[slots] = np.arange(2 * n_pairs) // 2
         side_of_cluster = np.zeros(len(sizes), np.int8)
         side_of_cluster[slots] = np.arange(2 * n_pairs) % 2
         self.pairs = Pairs(
-            of_cluster=of_cluster,
+            pair_of_cluster=pair_of_cluster,
             side_of_cluster=side_of_cluster,
             anchors=np.full((n_pairs, 2), -1),
             is_split=np.zeros(n_pairs, bool),

@@ -26,7 +26,8 @@ from mcsquared.observations import Observations
 from mcsquared.samplers.types import Key
 
 EVEN_CHAIN = 2**27 + 2**25  # offset of the chain number: no sweep of a chain draws the same numbers
-OF_CLUSTER, EVEN = 2.0, 1.0  # tokens that the shares of its cluster, and even ones, are worth
+# Weights, in tokens, of the topic shares of its cluster and of even shares in a group's topics.
+CLUSTER_WEIGHT, EVEN_WEIGHT = 2.0, 1.0
 FIRST_SWEEPS, SWEEPS = 300, 140  # before the first removal, and after each one
 MAX_TOKENS_VISITED = 7_500_000  # in the sweeps after a removal
 CLUSTER_SHARE = 0.1  # prior of the share of a topic in a cluster, for the bound
@@ -53,32 +54,32 @@ class EvenTopics:
         self.group = np.repeat(
             np.arange(observations.n_groups, dtype=np.int32), np.diff(observations.group_start)
         )
-        self.of_groups = np.zeros((observations.n_groups, n_topics), np.int32)
-        self.of_clusters = np.zeros((int(clusters.max()) + 1, n_topics), np.int32)
-        self.of_words = np.zeros((observations.n_words, n_topics), np.int32)
-        count_pairs(self.group, self.topic, self.of_groups)
-        count_pairs(clusters[self.group], self.topic, self.of_clusters)
-        count_pairs(observations.word, self.topic, self.of_words)
+        self.group_counts = np.zeros((observations.n_groups, n_topics), np.int32)
+        self.cluster_counts = np.zeros((int(clusters.max()) + 1, n_topics), np.int32)
+        self.word_counts = np.zeros((observations.n_words, n_topics), np.int32)
+        count_pairs(self.group, self.topic, self.group_counts)
+        count_pairs(clusters[self.group], self.topic, self.cluster_counts)
+        count_pairs(observations.word, self.topic, self.word_counts)
 
     @property
     def n_topics(self) -> int:
         """Number of topics."""
-        return self.of_words.shape[1]
+        return self.word_counts.shape[1]
 
     def sweep(self, n_sweeps: int, key: Key) -> None:
-        """Draw all topics in turn, some times."""
+        """Draw all topics in turn, ``n_sweeps`` times."""
         tokens = (self.observations.group_start, self.observations.word, self.clusters, self.topic)
-        counts = (self.of_groups, self.of_clusters, self.of_words)
+        counts = (self.group_counts, self.cluster_counts, self.word_counts)
         for number in range(n_sweeps):
             numbered = key._replace(sweep=key.sweep + number)
-            sweep_even_topics(*tokens, *counts, OF_CLUSTER, EVEN, self.beta, numbered)
+            sweep_even_topics(*tokens, *counts, CLUSTER_WEIGHT, EVEN_WEIGHT, self.beta, numbered)
 
     def topic_probabilities(self, part: slice) -> Floats:
         """Return p(l_i = m | ·) of some tokens, (n, n_topics), with token i counted as well."""
-        cluster = self.of_clusters[self.clusters[self.group[part]]] + 1.0 / self.n_topics
-        shares = self.of_groups[self.group[part]] + EVEN / self.n_topics
-        shares += OF_CLUSTER * cluster / cluster.sum(axis=1, keepdims=True)
-        psi = self.of_words + self.beta
+        cluster = self.cluster_counts[self.clusters[self.group[part]]] + 1.0 / self.n_topics
+        shares = self.group_counts[self.group[part]] + EVEN_WEIGHT / self.n_topics
+        shares += CLUSTER_WEIGHT * cluster / cluster.sum(axis=1, keepdims=True)
+        psi = self.word_counts + self.beta
         weights = shares * (psi / psi.sum(axis=0))[self.observations.word[part]]
         return weights / weights.sum(axis=1, keepdims=True)
 
@@ -113,10 +114,10 @@ class EvenTopics:
 
         Clusters have topic weights from Dir(`CLUSTER_SHARE`), topics have words from Dir(β).
         """
-        cells = np.zeros((len(self.of_clusters), self.observations.n_words), np.int32)
+        cells = np.zeros((len(self.cluster_counts), self.observations.n_words), np.int32)
         count_pairs(self.clusters[self.group], self.observations.word, cells)
-        shares = self.of_clusters.astype(np.float64) + CLUSTER_SHARE
-        psi = self.of_words.T.astype(np.float64) + self.beta
+        shares = self.cluster_counts.astype(np.float64) + CLUSTER_SHARE
+        psi = self.word_counts.T.astype(np.float64) + self.beta
         for _ in range(N_UPDATES):
             a, b = _exp_mean_log(shares), _exp_mean_log(psi)
             ratio = cells / np.maximum(multiply(a, b), 1e-300)
@@ -148,7 +149,7 @@ def even_topics(
     number = FIRST_SWEEPS * n_sweeps // SWEEPS
     found.sweep(number, key)
     best, best_value, n_losses = found, -np.inf, 0
-    slack = SLACK * len(found.of_clusters)
+    slack = SLACK * len(found.cluster_counts)
     while True:
         value, n_losses = found.log_bound() + slack * found.n_topics, n_losses + 1
         if value > best_value:

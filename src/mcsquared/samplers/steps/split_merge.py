@@ -156,18 +156,18 @@ class SplitMergeRound:
             similarity[others == group] = -1.0
             second[pair] = others[similarity.argmax()]
         is_launched, coins = rng.random(N_PAIRS) < SHARE_LAUNCHED, rng.random(N_PAIRS)
-        of_cluster = np.full(len(state.counts.groups_in_cluster), -1, np.int32)
-        side_of_cluster = np.zeros(len(of_cluster), np.int8)
+        pair_of_cluster = np.full(len(state.counts.groups_in_cluster), -1, np.int32)
+        side_of_cluster = np.zeros(len(pair_of_cluster), np.int8)
         kept: list[int] = []
         for pair, (a, b) in enumerate(zip(clusters[first], clusters[second], strict=True)):
-            if first[pair] == second[pair] or of_cluster[a] >= 0 or of_cluster[b] >= 0:
+            if first[pair] == second[pair] or pair_of_cluster[a] >= 0 or pair_of_cluster[b] >= 0:
                 continue
-            of_cluster[[a, b]] = len(kept)
+            pair_of_cluster[[a, b]] = len(kept)
             side_of_cluster[b] = a != b
             kept.append(pair)
         self.clusters = np.stack([clusters[first[kept]], clusters[second[kept]]], axis=1)
         self.pairs = Pairs(
-            of_cluster=of_cluster,
+            pair_of_cluster=pair_of_cluster,
             side_of_cluster=side_of_cluster,
             anchors=np.stack([chosen[first[kept]], chosen[second[kept]]], axis=1),
             is_split=self.clusters[:, 0] == self.clusters[:, 1],

@@ -6,11 +6,11 @@ or two are merged. The moves are Metropolis-Hastings steps given (z, ε, τ), wi
 of both topics integrated out; these tables are redrawn when a move is accepted.
 `mcsquared.samplers.steps.topic_division` has the ratio R of a division; a merge has its inverse.
 
-*Fitted* moves split a topic that is a blend. They rarely merge topics, because a fit does not find
-an arbitrary division of the tokens. *Flat* moves merge topics with the same words: the ratio of a
-flat merge depends on the word counts of both topics only. *Word* moves divide the words of a topic
-and merge topics that have different words but occur in the same groups. The reverse of a move is a
-move of the same kind.
+*Fitted* moves split a topic that is a blend. They rarely merge topics, because a fit seldom
+reproduces an arbitrary division of the tokens. *Flat* moves merge topics with the same words: the
+ratio of a flat merge depends on the word counts of both topics only. *Word* moves divide the words
+of a topic and merge topics that have different words but occur in the same groups. The reverse of a
+move is a move of the same kind.
 
 The tokens of the topics concerned stay in their shards: a move is a few sums over them. Floats are
 summed as integers or by chunk of groups, so that moves do not depend on shards or threads.
@@ -128,9 +128,9 @@ class TopicMoves:
         self.rng, self.n_accepted = sweep.key.generator(Step.TOPIC_MOVES), 0
         self.has_found_tokens = False
         weights, empty = sweep.globals.weights, self.counts.tokens_in_topic == 0
-        self.log_topics = np.log(np.maximum(weights.topic_weights, MIN_POSITIVE))
+        self.log_weights = np.log(np.maximum(weights.topic_weights, MIN_POSITIVE))
         self.log_shares = sweep.backend.log_shares(sweep.globals).copy()
-        self.unused = weights.topic_weights[empty].sum()
+        self.unused_weight = weights.topic_weights[empty].sum()
         self.log_unused_shares = np.logaddexp.reduce(self.log_shares[:, empty], axis=1)
 
     def try_split(self, kind: MoveKind, trial: int) -> None:
@@ -143,7 +143,7 @@ class TopicMoves:
             return
         pair = [m, int(np.flatnonzero(sizes == 0)[0])]
         size, log_share = int(sizes[m]), self.log_shares[:, m].copy()
-        topic = Topic(self.content_of([m])[0], size, float(self.log_topics[m]), log_share)
+        topic = Topic(self.content_of([m])[0], size, float(self.log_weights[m]), log_share)
         launch, division, sides, log_ratio = self.divide(kind, topic, m, trial)
         if sides.n_tokens.min() == 0:
             return
@@ -158,7 +158,7 @@ class TopicMoves:
             self.set_content(pair, sides, as_one=True)
             return
         self.accept(pair, topic, division, trial, is_split=True)
-        self.log_topics[pair] = topic.log_weight + division.log_root
+        self.log_weights[pair] = topic.log_weight + division.log_root
         self.log_shares[:, pair] = (topic.log_share + division.log_parts).T
 
     def try_merge(self, kind: MoveKind, trial: int) -> None:
@@ -171,12 +171,12 @@ class TopicMoves:
         log_choice = self.log_choice_of_partner(kind, a)
         b = draw_index(np.exp(log_choice), self.rng)
         pair, sides = [a, b], TopicSides(self.content_of([a, b]), sizes[[a, b]])
-        log_weight = float(np.logaddexp(*self.log_topics[pair]))
+        log_weight = float(np.logaddexp(*self.log_weights[pair]))
         log_share = np.logaddexp(*self.log_shares[:, pair].T)
         log_parts = self.log_shares[:, pair].T - log_share
         size = int(sides.n_tokens.sum())
         topic = Topic(sides.statistics.sum(axis=0), size, log_weight, log_share)
-        division = TopicDivision(self.log_topics[pair] - log_weight, log_parts)
+        division = TopicDivision(self.log_weights[pair] - log_weight, log_parts)
         log_ratio = self.log_ratio_of_content(sides.statistics) + log_choice[b]
         log_ratio -= self.log_choice_of_split(kind, size, len(topics) - 1)
         log_u = math.log(1.0 - self.rng.random())
@@ -189,12 +189,12 @@ class TopicMoves:
             self.find_tokens(kind, pair, trial)
         self.set_content(pair, sides, as_one=True)
         self.accept(pair, topic, division, trial, is_split=False)
-        self.log_topics[a], self.log_shares[:, a] = log_weight, log_share
+        self.log_weights[a], self.log_shares[:, a] = log_weight, log_share
 
-    def find_tokens(self, kind: MoveKind, pair: list[int], trial: int) -> SeedCells:
-        """Collect the tokens of topics in all shards; return the seeds of a fitted launch."""
+    def find_tokens(self, kind: MoveKind, topics: list[int], trial: int) -> SeedCells:
+        """Collect the tokens of one or two topics; return the seeds of a fitted launch."""
         seeds = (2 * trial, 2 * trial + 1) if kind.name == "fitted" else ()
-        argument = ChosenTopics(pair[0], pair[-1], seeds, self.sweep.key)
+        argument = ChosenTopics(topics[0], topics[-1], seeds, self.sweep.key)
         parts = self.sweep.backend.map_groups(find_tokens, argument)
         self.has_found_tokens = True
         if len(parts) == 1:
@@ -252,7 +252,7 @@ class TopicMoves:
     def log_choice_of_split(self, kind: MoveKind, n_tokens: int, n_topics: int) -> float:
         """Return log q of a split, of one topic of ``n_topics``, over q of the reverse merge.
 
-        Without the choice of the second topic to merge, see `log_choice_of_partner`.
+        Excludes the choice of the second topic to merge, see `log_choice_of_partner`.
         """
         split = self.split_probabilities(np.array([n_tokens]), n_topics)[0]
         merge = kind.merge_share / (n_topics + 1)
@@ -261,7 +261,8 @@ class TopicMoves:
     def log_choice_of_partner(self, kind: MoveKind, m: int) -> Floats:
         """Return the log-probability of each slot to be merged with ``m``; −∞ if not occupied.
 
-        Topics with similar words are more probable. Of vectors and in word moves all are alike.
+        Topics with similar words are more probable. For vectors, and in word moves, all topics are
+        equally probable.
         """
         sizes = self.counts.tokens_in_topic
         others, weights = sizes > 0, np.ones(len(sizes))
@@ -274,11 +275,11 @@ class TopicMoves:
         by_similarity = (1.0 - UNIFORM_SHARE) * weights / weights.sum()
         return np.where(others, np.log(by_similarity + UNIFORM_SHARE / others.sum()), -np.inf)
 
-    def content_of(self, pair: list[int]) -> Floats:
-        """Return the statistics of two topics: float64 (2, n_stats)."""
+    def content_of(self, topics: list[int]) -> Floats:
+        """Return the statistics of some topics: float64 (len(topics), n_stats)."""
         if self.sweep.observations.n_words:
-            return self.counts.words_in_topic[:, pair].T.astype(np.float64)
-        return self.counts.topic_statistics[pair]
+            return self.counts.words_in_topic[:, topics].T.astype(np.float64)
+        return self.counts.topic_statistics[topics]
 
     def set_content(self, pair: list[int], sides: TopicSides, as_one: bool = False) -> None:
         """Write the content of two topics, or of both in the first slot, to the counts."""
@@ -316,16 +317,18 @@ class TopicMoves:
 
     def save_weights(self) -> None:
         """Put ε and τ into the globals; the first empty slot takes the weight of all of them."""
-        topics, log_shares = np.exp(self.log_topics), self.log_shares
+        topic_weights, log_shares = np.exp(self.log_weights), self.log_shares
         empty = np.flatnonzero(self.counts.tokens_in_topic == 0)
-        topics[empty], log_shares[:, empty] = 0.0, -np.inf
-        topics[empty[:1]] = self.unused
+        topic_weights[empty], log_shares[:, empty] = 0.0, -np.inf
+        topic_weights[empty[:1]] = self.unused_weight
         log_shares[:, empty[:1]] = self.log_unused_shares[:, None]
-        weights = replace(self.sweep.globals.weights, topic_weights=topics, log_shares=log_shares)
+        weights = replace(
+            self.sweep.globals.weights, topic_weights=topic_weights, log_shares=log_shares
+        )
         self.sweep.globals = replace(self.sweep.globals, weights=weights)
 
 
 def make_writeable(owner: object, *names: str) -> None:
-    """Copy arrays that were received from a worker, which are read-only."""
+    """Copy read-only arrays, such as those received from a worker."""
     for name in names:
         setattr(owner, name, np.require(getattr(owner, name), requirements="W"))

@@ -129,13 +129,13 @@ class CudaBackend(Backend):
         """Apply a function to the groups on the host."""
         return self.groups.map_groups(function, argument)
 
-    def count_by_unit(self, argument: UnitCount) -> Int32s:
+    def count_by_unit(self, sizes: UnitCount) -> Int32s:
         """Count groups by parent and cluster, on the host."""
-        return self.groups.count_by_unit(argument)
+        return self.groups.count_by_unit(sizes)
 
-    def store_draw(self, number_of_slot: Int32s) -> None:
+    def store_draw(self, cluster_of_slot: Int32s) -> None:
         """Append a kept draw to the file of draws, if the corpus is on disk."""
-        self.groups.store_draw(number_of_slot)
+        self.groups.store_draw(cluster_of_slot)
 
     def label_files(self) -> dict[str, NDArray[Any]]:
         """Return labels and stored draws of all groups, if the corpus is on disk."""
@@ -219,12 +219,12 @@ class CudaBackend(Backend):
                 sizes = (base.size, n_cluster_slots, buffers.n_tabulated)
                 tabulate_log_rising_factorials(*sizes, base, buffers.tabulated)
 
-    def sum_messages(self, argument: TypeWeights) -> dict[str, Any]:
+    def sum_messages(self, weights: TypeWeights) -> dict[str, Any]:
         """Draw the topics of all tokens if λ is finite, and sum the messages of groups by parent.
 
         Counts of topics stay on the GPU until the groups are swept.
         """
-        globals_, buffers, messages = argument.globals, self.buffers, DeviceMessages(argument)
+        globals_, buffers, messages = weights.globals, self.buffers, DeviceMessages(weights)
         self._begin(globals_)
         if buffers.groups_vary:
             self.content.clear()

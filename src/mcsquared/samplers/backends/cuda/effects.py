@@ -95,14 +95,14 @@ class DeviceEffects:
         self.shapes = empty(self.n_effects * n_slots, np.float64)
         # λ τ_km by topic; `buffers.base` has it by cluster.
         self.base_by_topic = empty(buffers.n_cluster_slots * n_slots, np.float32)
-        self.of_groups = self._sources(self.base_by_topic, np.float32)
+        self.group_sources = self._sources(self.base_by_topic, np.float32)
         if self.is_words:
-            self.of_tokens = self.of_groups._replace(base=buffers.base)
+            self.token_sources = self.group_sources._replace(base=buffers.base)
             self.n_rows = min(max(MAX_BASES // n_slots, 1), self.corpus.max_groups)
         else:
-            self.of_tokens = self._sources(shares, np.float64)
+            self.token_sources = self._sources(shares, np.float64)
             self.n_rows = self.corpus.max_block[0]
-        self.bases = empty(self.n_rows * n_slots, self.of_tokens.rows.dtype)
+        self.bases = empty(self.n_rows * n_slots, self.token_sources.rows.dtype)
         self.log_bases = empty(0 if self.is_words else self.bases.size, np.float64)
 
     def _sources(self, base: Any, dtype: Any) -> Sources:
@@ -133,9 +133,9 @@ class DeviceEffects:
         self._prepare(effects.weights, lam)
 
     def _prepare(self, weights: Floats, lam: float) -> None:
-        self._weigh(self.of_groups, weights, lam, NEGLIGIBLE_SHARE)
+        self._weigh(self.group_sources, weights, lam, NEGLIGIBLE_SHARE)
         if not self.is_words:
-            self._weigh(self.of_tokens, weights, 1.0, 0.0)
+            self._weigh(self.token_sources, weights, 1.0, 0.0)
 
     def _weigh(self, sources: Sources, weights: Floats, factor: float, minimum: float) -> None:
         """Fill the arrays of `Sources`, except those of clusters."""
@@ -156,7 +156,7 @@ class DeviceEffects:
         n_slots, order = self.buffers.n_slots, shard.arrays.order
         groups = ((last - first) * n_slots, n_slots, first, order, clusters)
         out = (self.row_of_group, self.bases, self.log_bases)
-        fill_bases(*groups, *self._values(shard), *self.of_tokens, *out)
+        fill_bases(*groups, *self._values(shard), *self.token_sources, *out)
         return BaseMeasures(last - first, order[first:last], *out)
 
     def _values(self, shard: Shard) -> list[Any]:
@@ -177,7 +177,7 @@ class DeviceEffects:
         tokens = (shard.arrays.group_start, topics, *self._values(shard), float(globals_.lam))
         names = ("topics_in_cluster", "tables_in_cluster", "tables_of_values", "tables_by_pattern")
         out = (clusters, *(buffers.device[name] for name in names), log_likelihood)
-        resample(*sizes, *tokens, *self.of_groups, *contexts, *globals_.key, *out)
+        resample(*sizes, *tokens, *self.group_sources, *contexts, *globals_.key, *out)
 
     def finish(self, key: Key) -> None:
         """Draw the tables of ε from values, and sum the terms of the log joint, after a sweep."""

@@ -66,10 +66,10 @@ class ResidentGroups(LocalBackend):
         if self._new.topic_of_token is not self._before.topic_of_token:
             self.topics = copy_to_device(self._new.topic_of_token.astype(np.uint16))
 
-    def count_by_unit(self, argument: UnitCount) -> Int32s:
+    def count_by_unit(self, sizes: UnitCount) -> Int32s:
         """Count groups by parent and cluster, on the host, to which clusters alone are copied."""
         labels = Labels(copy_to_host(self.clusters), np.zeros(0, np.uint16))
-        _, found = count_by_unit(self.observations, labels, argument, self.threads)
+        _, found = count_by_unit(self.observations, labels, sizes, self.threads)
         return found["children"]
 
     def shards(self) -> Iterator[LabeledShard]:
