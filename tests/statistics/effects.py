@@ -102,8 +102,8 @@ class EffectsPosterior(VaryingPosterior):
         """Ways to seat the tokens of one topic: {(tables, exponents, u by kind): number}."""
         n_clusters, together = max(clusters) + 1, None
         for j, n in enumerate(column):
-            ways = self.seatings(clusters, j, int(n))
-            together = ways if together is None else joined(together, ways)
+            seatings = self.seatings(clusters, j, int(n))
+            together = seatings if together is None else joined(together, seatings)
         kind_of_row = np.array([0] * n_clusters + self.kind_of_value)
         found = defaultdict(float)
         for (tables, exponents), count in together.items():

@@ -76,9 +76,9 @@ def sweep(state, observations, priors, seed, chain, bounds=NO_BOUNDS, n_empty=N_
     tables = np.pad(state.tables, ((0, n_empty), (0, n_empty)))
     topic_given_cluster = draw_dirichlet(state.v * weights + tables, rng)
     sizes = np.bincount(state.cluster_of_group, minlength=n_clusters).astype(float)
-    *occupied, new = draw_dirichlet(np.append(sizes, state.alpha)[None, :], rng)[0]
+    *cluster_weights, new = draw_dirichlet(np.append(sizes, state.alpha)[None, :], rng)[0]
     with np.errstate(divide="ignore"):  # the last sticks may be shorter than any float
-        log_prior = np.log(np.append(occupied, new * sticks(n_empty, state.alpha, rng)))
+        log_prior = np.log(np.append(cluster_weights, new * sticks(n_empty, state.alpha, rng)))
     log_prior = log_prior + context_likelihoods(state, observations, n_clusters + n_empty)
     likelihood = content_likelihoods(state, observations, n_topics + n_empty)
     if state.lam == inf:
