@@ -109,7 +109,7 @@ def counters() -> tuple[float, int, int]:
 
 
 class FirstWorkers:
-    """A client that knows only some of its workers."""
+    """A client restricted to some of its workers."""
 
     def __init__(self, client: Any, n_workers: int) -> None:
         self._client, self._n_workers = client, n_workers
