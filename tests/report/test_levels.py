@@ -51,6 +51,20 @@ def test_units_are_found_by_search_and_by_the_list(page):
     assert page.texts(".side .row .grow") == ["city 7"]
 
 
+def test_a_type_of_one_unit_is_described_in_the_singular(browser, tmp_path):
+    corpus = mc2.Corpus([[2, 1], [1, 3]], {"country": ["F", "F"]}).with_levels("country")
+    model = mc2.MC2(n_sweeps=4, burn_in=2, random_state=0, progress=False).fit(corpus)
+    mc2.write_report(model, tmp_path / "report.html", corpus=corpus)
+    browser.open(tmp_path / "report.html")
+    browser.go("level0", "types", 0)
+    units, _, stability = browser.texts("article .tile")
+    assert units == "1unit100% of all"
+    assert stability == "100%stabilityprobability that its only unit is alone in its type"
+    assert "With the probability of being alone in its type." in browser.text("article .columns")
+    browser.go("level0", "units", 0)
+    assert "is alone in its type with probability 100%" in browser.text("article")
+
+
 def test_every_list_of_a_level_can_be_downloaded(page):
     for address in (("level0", "types", 0), ("level0", "units", 2), ("level1", "units", 0)):
         page.go(*address)

@@ -116,9 +116,9 @@ function clusterDetail(k) {
     h('header', { class: 'detail-head' }, h('h3', { class: 'big' }, dot(k), `Cluster ${k}`), stepLinks('clusters', k, clusters.n),
       nameLine(clusters, 'clusters', k)),
     h('div', { class: 'tiles small' },
-      tile('groups', formatInteger(clusters.size[k]), `${percent(clusters.size[k] / clusters.size.reduce((a, b) => a + b, 0))} of all`),
+      countTile(plural(clusters.size[k], 'group'), `${percent(clusters.size[k] / clusters.size.reduce((a, b) => a + b, 0))} of all`),
       tile(page.content.unit, formatInteger(clusters.tokens[k]), null),
-      tile('stability', percent(stability), 'probability that two of its groups share a cluster')),
+      tile('stability', percent(stability), stabilityNote(clusters.size[k], 'group', 'cluster'))),
     columns(
       card('Topics', 'Share of its content. Line: range over the draws.',
         bars(clusters.topics[k].slice(0, 10).map(([m, share, low, high]) => ({

@@ -117,6 +117,21 @@ function tile(label, value, note) {
     note && h('div', { class: 'tile-note' }, note));
 }
 
+// A tile with a number of things, such as '1 unit'.
+function countTile(counted, note) {
+  const [n, ...name] = counted.split(' ');
+  return tile(name.join(' '), n, note);
+}
+
+// The confidence in a set's only member is the probability that it is alone.
+function stabilityNote(n, child, set) {
+  return n === 1 ? `probability that its only ${child} is alone in its ${set}` : `probability that two of its ${child}s share a ${set}`;
+}
+
+function confidenceNote(n, child, set) {
+  return n === 1 ? `is alone in its ${set}` : `shares a ${set} with another ${child} of this ${set}`;
+}
+
 function meter(share, label) {
   return h('span', { class: 'meter', role: 'img', 'aria-label': label || percent(share), title: label || percent(share) },
     h('span', { style: { width: `${Math.round(100 * Math.max(0, Math.min(1, share)))}%` } }));

@@ -95,7 +95,7 @@ function groupDetail(j) {
     columns(
       card('Cluster', null, h('p', {}, clusterLink(k)),
         isUnsettled(j) && h('p', { class: 'unsettled' }, h('strong', {}, 'Unsettled: '), 'no cluster has half of its probability; this one is the most probable.'),
-        h('p', { class: 'note' }, meter(confidence, `confidence ${percent(confidence)}`), ` shares a cluster with another group of this cluster with probability ${percent(confidence)}`),
+        h('p', { class: 'note' }, meter(confidence, `confidence ${percent(confidence)}`), ` ${confidenceNote(clusters.size[k], 'group', 'cluster')} with probability ${percent(confidence)}`),
         choices.length > 1 && [h('h4', {}, 'Probability of each cluster'), bars(choices.map(([c, share]) => ({ label: clusterLink(c), value: share, colour: clusterColour(c) })), { largest: 1 })]),
       card('Topics', `${groups.groupShares && groups.tokens[j] ? 'Share of its content' : 'Topics of its clusters'}${topicRows.length < topics.n && topicRows.length > 1 ? `, the ${topicRows.length} largest` : ''}.`, bars(topicRows)),
       contexts.length > 0 && card('Contexts', null, contextValues(contexts, j)),

@@ -60,14 +60,14 @@ function typeDetail(level, t) {
     h('header', { class: 'detail-head' }, h('h3', { class: 'big' }, typeDot(t), `Type ${t}`), stepLinks(`level${level.number}/types`, t, level.types.n),
       level.types.names[t] && h('p', { class: 'lead' }, level.types.names[t])),
     h('div', { class: 'tiles small' },
-      tile('units', formatInteger(level.types.size[t]), `${percent(level.types.size[t] / level.n)} of all`),
-      tile(part.children, formatInteger(n), null),
-      tile('stability', percent(level.types.stability[t] / 255), 'probability that two of its units share a type')),
+      countTile(plural(level.types.size[t], 'unit'), `${percent(level.types.size[t] / level.n)} of all`),
+      countTile(part.count(n), null),
+      tile('stability', percent(level.types.stability[t] / 255), stabilityNote(units.length, 'unit', 'type'))),
     columns(
       card(capitalised(kindsOf(part)), `Share of its ${part.children}. Line: share of all ${part.children}.`,
         bars(shares.slice(0, 12).map(([k, share]) => ({ label: part.link(k), value: share, mark: part.size[k] / total, colour: part.colour(k), title: `${percent(share)} in this type, ${percent(part.size[k] / total)} overall` })))),
       level.contexts.map((context) => contextBlock(context, 'type', t, typeColour(t))),
-      card(plural(units.length, 'unit'), 'With the probability of sharing a type with the other units.', unitList(level, units, `Units of type ${t}`))));
+      card(plural(units.length, 'unit'), units.length === 1 ? 'With the probability of being alone in its type.' : 'With the probability of sharing a type with the other units.', unitList(level, units, `Units of type ${t}`))));
 }
 
 function unitDetail(level, u) {
@@ -84,7 +84,7 @@ function unitDetail(level, u) {
       h('p', { class: 'note' }, part.count(level.n_children[u]), parentsOf(levels[level.number + 1], u))),
     columns(
       card('Type', null, h('p', {}, typeLink(level, level.type[u])),
-        h('p', { class: 'note' }, meter(confidence, `confidence ${percent(confidence)}`), ` shares a type with another unit of this type with probability ${percent(confidence)}`),
+        h('p', { class: 'note' }, meter(confidence, `confidence ${percent(confidence)}`), ` ${confidenceNote(level.types.size[level.type[u]], 'unit', 'type')} with probability ${percent(confidence)}`),
         choices.length > 1 && [h('h4', {}, 'Probability of each type'), bars(choices.map(([t, share]) => ({ label: typeLink(level, t), value: share, colour: typeColour(t) })), { largest: 1 })]),
       level.contexts.length > 0 && card('Contexts', null, contextValues(level.contexts, u)),
       card(`${capitalised(part.children)} by ${part.kind.split(' ')[0]}`, null,
