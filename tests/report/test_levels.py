@@ -65,6 +65,16 @@ def test_a_type_of_one_unit_is_described_in_the_singular(browser, tmp_path):
     assert "is alone in its type with probability 100%" in browser.text("article")
 
 
+def test_a_list_shows_the_entry_that_an_address_opens(browser, pages):
+    browser.open(pages["levels"])
+    last = two_levels_above().n_groups - 1
+    browser.go("groups", last)
+    browser.wait(lambda: browser.all(".side .row[aria-selected='true']"))
+    browser.go("level0", "units", 11)
+    browser.go("groups", last)
+    browser.wait(lambda: browser.all(".side .row[aria-selected='true']"))
+
+
 def test_every_list_of_a_level_can_be_downloaded(page):
     for address in (("level0", "types", 0), ("level0", "units", 2), ("level1", "units", 0)):
         page.go(*address)

@@ -119,7 +119,7 @@ function groupsView(args) {
     cluster: (a, b) => groups.cluster[a] - groups.cluster[b] || groups.confidence[b] - groups.confidence[a],
   };
   const count = h('span', { class: 'soft', 'aria-live': 'polite' });
-  const input = h('input', { type: 'search', placeholder: 'Filter by name', 'aria-label': 'Filter groups by name' });
+  const input = h('input', { type: 'search', style: { 'flex-basis': '150px' }, placeholder: 'Filter by name', 'aria-label': 'Filter groups by name' });
   const apply = () => {
     const found = input.value.trim() ? findNames(groupIndex(), input.value, groups.n) : Array.from({ length: groups.n }, (_, j) => j);
     if (sorts[key]) found.sort((a, b) => sorts[key](a, b) || a - b); else found.sort((a, b) => a - b);

@@ -54,7 +54,12 @@ function virtualList({ rowHeight, label, row, open, current = null, className = 
     if ((event.key === 'Enter' || event.key === ' ') && active >= 0 && items.length) { event.preventDefault(); open(items[active], active); }
   });
   inner.dataset.id = `list${(virtualList.count = (virtualList.count || 0) + 1)}`;
-  new ResizeObserver(() => draw(true)).observe(box);
+  let height = 0;
+  new ResizeObserver(() => {
+    if (height === 0 && active >= 0) reveal(active); // nothing scrolls before the list is on the page
+    height = box.clientHeight;
+    draw(true);
+  }).observe(box);
 
   return {
     element: box,
