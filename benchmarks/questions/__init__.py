@@ -39,6 +39,7 @@ QUESTIONS = {
     "related": clusters.run_related,
     "levels": levels.run,
     "levels_un": levels.run_un,
+    "level_cost": levels.run_cost,
     "level_types": level_types.run,
     "agreement": agreement.run,
     "chains": chains.run,

@@ -91,13 +91,17 @@ def unit_marginals(tiny, level):
 
 
 class TreePosterior:
-    """The exact posterior: ``states`` is {((z, types of each level), columns): probability}."""
+    """The exact posterior: ``states`` is {((z, types of each level), columns): probability}.
 
-    def __init__(self, tiny):
+    ``total`` is p(x), with the density of α of the clusters multiplied by ``factor(α)``.
+    """
+
+    def __init__(self, tiny, factor=np.ones_like):
         groups = (ContextsOnly if tiny.priors.lam == inf else VaryingContextsOnly)(tiny)
         self.columns = groups.columns
         levels, priors = tiny.corpus.levels, list(tiny.priors.levels.values())
-        alphas = [nodes(tiny.priors.alpha), *(nodes(prior.alpha) for prior in priors)]
+        value, chance = nodes(tiny.priors.alpha)
+        alphas = [(value, chance * factor(value)), *(nodes(prior.alpha) for prior in priors)]
         v = [nodes(prior.v) for prior in priors]
         marginals = [unit_marginals(tiny, level) for level in levels]
         by_clusters = defaultdict(list)
@@ -120,8 +124,8 @@ class TreePosterior:
                 )
                 for columns, chance in found:
                     states[(clusters, *types), columns] = prior * chance
-        total = sum(states.values())
-        self.states = {state: weight / total for state, weight in states.items()}
+        self.total = sum(states.values())
+        self.states = {state: weight / self.total for state, weight in states.items()}
 
 
 def run_tree(tiny, n_sweeps, seed, sampler, burn_in=100):

@@ -16,7 +16,7 @@ from mcsquared.samplers.backends import base
 from mcsquared.samplers.steps import levels, split_merge
 from mcsquared.samplers.sweep import BLOCKED
 from tests.statistics.joint_chain import scores
-from tests.statistics.leveled import compare_tree
+from tests.statistics.leveled import TreePosterior, compare_tree
 from tests.statistics.leveled_joint import LeveledDesign, chain_draws, forward_draws, names
 from tests.statistics.test_ranks import for_each_corpus, ks_p_values, p_values
 from tests.statistics.tiny import Tiny
@@ -158,6 +158,28 @@ def test_a_long_chain_with_levels_agrees_with_enumeration(name, calibration, mon
         f"by chance {found['everything'].expected:.4f}",
     )
     assert is_exact(found, allowance=0.01, n_errors=4), found
+
+
+@pytest.mark.calibrate
+@pytest.mark.parametrize("name", [name for name in CASES if "all concentrations" in name])
+def test_alpha_of_clusters_with_levels_has_its_exact_mean(name, calibration, monkeypatch):
+    tiny, n_sweeps = CASES[name](), 20_000
+    monkeypatch.setattr(split_merge, "FIRST_SWEEPS", inf)
+    totals = [TreePosterior(tiny, factor).total for factor in (np.ones_like, np.array, np.log)]
+    observations, drawn = tiny.observations, []
+    state = BLOCKED.start(observations, tiny.priors, 1, 0, "random", 2, 2)
+    for _ in range(n_sweeps):
+        BLOCKED.sweep(state, observations, tiny.priors, 1, 0)
+        drawn.append([state.alpha, np.log(state.alpha)])
+    z = scores([np.array(totals[1:]) / totals[0]], drawn)
+    calibration(
+        f"enumeration, blocked, levels above groups: α and ln α, {name}",
+        n=n_sweeps,
+        largest_z=float(np.abs(z).max()),
+        note=f"exact means {totals[1] / totals[0]:.3f} and {totals[2] / totals[0]:.3f}, "
+        f"scores {z[0]:.1f} and {z[1]:.1f}",
+    )
+    assert np.abs(z).max() < 4
 
 
 def no_messages(sum_messages):
