@@ -43,10 +43,11 @@ def compile_kernels() -> None:
             _model(lam=lam).fit(units)
     _model(n_sweeps=SWEEPS_BEFORE_MOVES + 40).fit(words)  # enough sweeps for a topic to be split
     # Some kernels are compiled for each number of topic slots: rows for topics, occupied
-    # or not. The largest number is rare.
+    # or not. The largest number is rare. Every word here has a topic of its own.
+    distinct = Corpus(np.eye(400, dtype=int).reshape(8, 50, 400).sum(axis=1))
     for n_slots in TOPIC_SLOTS[1:-1]:
-        for lam in (LAM.default, math.inf):
-            _model(eta=50.0, max_topics=n_slots, lam=lam).fit(words)
+        for lam in (1000.0, math.inf):
+            _model(eta=1000.0, v=1000.0, max_topics=n_slots, lam=lam).fit(distinct)
     _compile_baselines(words)
     for dtype in (np.int32, np.int64):  # what workers of a cluster send
         counts = np.arange(9, dtype=dtype)
