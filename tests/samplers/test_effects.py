@@ -210,7 +210,7 @@ def test_many_topics_are_drawn_from_the_same_distribution(monkeypatch):
     assert is_exact(found, allowance=0.02, n_errors=4), found
 
 
-@pytest.mark.parametrize("lam", [3.0, 5000.0])
+@pytest.mark.parametrize("lam", [3.0, 5000.0, 1e7, 1e9])
 def test_the_scores_of_clusters_are_rising_factorials(lam):
     rng = np.random.default_rng(0)
     shares = rng.dirichlet(np.full(16, 0.3)).astype(np.float32)

@@ -26,18 +26,15 @@ from mcsquared.kernels.cpu.groups import (
     list_topics,
 )
 from mcsquared.kernels.cpu.lanes import N_LANES
-from mcsquared.kernels.cpu.share_tables import replace_by_logs
-from mcsquared.kernels.cpu.special import pick
+from mcsquared.kernels.cpu.special import log_rising_factorial, pick
 from mcsquared.kernels.cpu.thresholds import running_sums, search_running_sums
-from mcsquared.kernels.cpu.varying_groups import grow
 from mcsquared.kernels.rng import Step, uniform_of
 
 F = np.float32
 CLUSTERS, TOPICS = int(Step.CLUSTERS), int(Step.TOPICS)
 GROUP_TABLES, TABLE_SOURCES = int(Step.GROUP_TABLES), int(Step.TABLE_SOURCES)
-MAX_FAST_LAM = 1024.0  # beyond it, differences of float32 logarithms are imprecise
-# Factors of a rising factorial that are multiplied; Stirling's formula gives the others.
-N_FACTORS, N_PRECISE_FACTORS = 4, 8
+MAX_FAST_LAM = 1e8  # beyond it, products of factors might overflow in single precision
+N_FACTORS = 4  # of a rising factorial that are multiplied; Stirling's formula gives the others
 
 
 class EffectValues(NamedTuple):
@@ -123,7 +120,9 @@ def sweep_tokens_of_many_topics(chosen, groups, word, base, factors, key, topic_
 def add_log_rising(n, weight, base, rest, lam, log_scores):
     """Add ln Γ(a + n) − ln Γ(a), a = weight × base[k] + rest, to float32 ``log_scores``."""
     if lam > MAX_FAST_LAM:
-        add_precise_log_rising(n, weight, base, rest, log_scores)
+        for k in range(log_scores.size):
+            a = max(float(weight * base[k] + rest), 1e-30)
+            log_scores[k] += float32(log_rising_factorial(a, n))
     elif n <= N_FACTORS:
         for k in range(log_scores.size):
             a = max(weight * base[k] + rest, F(1e-30))
@@ -139,32 +138,13 @@ def add_log_rising(n, weight, base, rest, lam, log_scores):
             product = a * (a + F(1.0)) * (a + F(2.0)) * (a + F(3.0))
             x, y = a + F(4.0), a + float32(n)
             inverse_x, inverse_y = F(1.0) / x, F(1.0) / y
-            value = n_more * log32(x) + (y - F(0.5)) * log32(y * inverse_x) - n_more
+            ratio = n_more * inverse_x
+            grown = F(1.0) + ratio
+            log_grown = log32(grown) + (ratio - (grown - F(1.0))) * x * inverse_y  # log1p
+            value = n_more * log32(x) + (y - F(0.5)) * log_grown - n_more
             value += inverse_y * (F(1.0 / 12) - inverse_y * inverse_y * F(1.0 / 360))
             value -= inverse_x * (F(1.0 / 12) - inverse_x * inverse_x * F(1.0 / 360))
             log_scores[k] += value + log32(product)
-
-
-@njit(cache=True, error_model="numpy")
-def add_precise_log_rising(n, weight, base, rest, log_scores):
-    """Do the same as `add_log_rising` in double precision, for any λ."""
-    a, product = np.empty(base.size), np.empty(base.size)
-    for k in range(base.size):
-        a[k] = max(float(weight * base[k] + rest), 1e-30)
-        product[k] = a[k]
-    n_factors = min(n, N_PRECISE_FACTORS)
-    for i in range(1, n_factors):
-        for k in range(base.size):
-            product[k] *= a[k] + i
-    replace_by_logs(product, base.size)
-    if n > n_factors:
-        for k in range(base.size):
-            a[k] += n_factors
-        grow(a, float(n - n_factors))
-        for k in range(base.size):
-            product[k] += a[k]
-    for k in range(base.size):
-        log_scores[k] += float32(product[k])
 
 
 @njit(cache=True, error_model="numpy")

@@ -95,9 +95,10 @@ def log_rising(a, n, lam):
     product = a * (a + one) * (a + two) * (a + three)
     x, y = a + float32(4.0), a + float32(n)
     inverse_x, inverse_y = one / x, one / y
-    twelfth, term = float32(1.0 / 12), float32(1.0 / 360)
-    value = n_more * float32(math.log(x))
-    value += (y - float32(0.5)) * float32(math.log(y * inverse_x)) - n_more
+    twelfth, term, ratio = float32(1.0 / 12), float32(1.0 / 360), n_more * inverse_x
+    grown = one + ratio
+    log_grown = float32(math.log(grown)) + (ratio - (grown - one)) * x * inverse_y  # log1p
+    value = n_more * float32(math.log(x)) + (y - float32(0.5)) * log_grown - n_more
     value += inverse_y * (twelfth - inverse_y * inverse_y * term)
     value -= inverse_x * (twelfth - inverse_x * inverse_x * term)
     return value + float32(math.log(product))
