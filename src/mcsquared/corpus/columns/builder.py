@@ -18,7 +18,7 @@ from mcsquared.corpus.buffers import (
     Storage,
     recode_rows,
 )
-from mcsquared.corpus.columns.column import N_HINT, Column
+from mcsquared.corpus.columns.column import N_HINT, RANGED_KINDS, Column
 from mcsquared.corpus.columns.values import category_label, parse_list, prefix_errors
 from mcsquared.corpus.content import check_magnitude, entries_of_rows
 from mcsquared.errors import InputError
@@ -123,7 +123,7 @@ class BufferedColumn:
 
     def describe(self, n_groups: int) -> str:
         """Return the line that `Column.describe` returns for all groups."""
-        has_range = self.reference.kind in ("number", "date", "boolean")
+        has_range = self.reference.kind in RANGED_KINDS
         n_observed, bounds, first = 0, np.array([np.nan, np.nan]), np.zeros(0)
         for run in self.values.blocks():
             observed = self.read(run).observations()

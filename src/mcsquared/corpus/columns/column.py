@@ -17,7 +17,7 @@ from mcsquared.families.dirichlet import count_matrix
 from mcsquared.families.registry import class_for_kind, column_kinds, kinds_of
 
 N_HINT = 1000  # values used to detect identifiers
-_RANGED_KINDS = ("number", "date", "boolean")  # described by their range
+RANGED_KINDS = ("number", "date", "boolean")  # described by their range
 _SCALAR_KINDS = ("number", "date", "boolean", "count")
 
 
@@ -241,7 +241,7 @@ class Column:
 
     def describe(self) -> str:
         """Return a one-line description: kind, family, number of observations, extent."""
-        first = self.observations()[:N_HINT] if self.kind in _RANGED_KINDS else ()
+        first = self.observations()[:N_HINT] if self.kind in RANGED_KINDS else ()
         return self._description(int(self.observed.sum()), len(self), first)
 
     def _description(self, n_observed: int, n_groups: int, first: Any) -> str:

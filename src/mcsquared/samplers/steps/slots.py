@@ -72,16 +72,16 @@ def _grow_types(state: State, number: int) -> None:
 def _n_slots(
     occupied: int, unused: float, concentration: float, bound: int | None, most: int = MAX_EMPTY
 ) -> int:
-    slots = occupied + min(_n_empty(unused, concentration, MIN_EMPTY), most)
+    slots = occupied + _n_empty(unused, concentration, MIN_EMPTY, most)
     if bound is not None:
         slots = max(min(slots, bound), occupied)
     return -(-slots // N_LANES) * N_LANES
 
 
-def _n_empty(unused: float, concentration: float, minimum: int) -> int:
+def _n_empty(unused: float, concentration: float, minimum: int, most: int = MAX_EMPTY) -> int:
     """Return the number of empty slots that share the unused weight."""
     empty = float(minimum)
     if unused > MAX_TAIL_WEIGHT:
         # On average, each stick leaves c / (1 + c) of the rest.
         empty = math.log(MAX_TAIL_WEIGHT / unused) / -math.log1p(1.0 / concentration)
-    return math.ceil(min(max(empty, minimum), MAX_EMPTY))
+    return math.ceil(min(max(empty, minimum), most))
