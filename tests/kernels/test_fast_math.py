@@ -13,7 +13,9 @@ from mcsquared.kernels.cpu.fast_math import (
     exponentials,
     log32,
     log64,
+    log_lanes,
 )
+from mcsquared.kernels.cpu.lanes import N_LANES, load, store
 
 F = np.float32
 
@@ -22,6 +24,12 @@ F = np.float32
 def logs(x, out):
     for i in range(x.size):
         out[i] = log32(x[i])
+
+
+@njit
+def logs_of_lanes(x, out):
+    for i in range(0, x.size, N_LANES):
+        store(out, i, log_lanes(load(x, i)))
 
 
 @njit
@@ -52,9 +60,10 @@ def spread(low, high, n=200_000):
     return np.random.default_rng(0).uniform(low, high, n).astype(F)
 
 
-def test_logarithms_are_right_over_all_normal_floats():
+@pytest.mark.parametrize("function", [logs, logs_of_lanes])
+def test_logarithms_are_right_over_all_normal_floats(function):
     x = np.exp2(spread(-125.99, 127.99))
-    np.testing.assert_allclose(values_of(logs, x), np.log(x.astype(float)), rtol=3e-7)
+    np.testing.assert_allclose(values_of(function, x), np.log(x.astype(float)), rtol=3e-7)
 
 
 def test_logarithms_keep_their_digits_near_one():

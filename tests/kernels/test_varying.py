@@ -9,6 +9,8 @@ from scipy.special import gammaln
 
 from mcsquared.kernels.cpu import groups as kernel_groups
 from mcsquared.kernels.cpu.contexts import GivenContexts
+from mcsquared.kernels.cpu.effects import divide_tables
+from mcsquared.kernels.cpu.groups import count_tables
 from mcsquared.kernels.cpu.lanes import N_LANES
 from mcsquared.kernels.cpu.mixtures import tabulate_mixtures
 from mcsquared.kernels.cpu.varying_groups import (
@@ -185,7 +187,8 @@ def test_tables_of_a_group_have_their_distribution(a):
     base = np.full(6, a, F)
     found = np.zeros((n, 6), np.int32)
     for row in found:
-        add_tables(topics, token_counts, 3, base, rng.random(10).astype(F), row)
+        uniforms = np.append(rng.random(10), np.zeros(16)).astype(F)
+        add_tables(topics, token_counts, 3, base, uniforms, row)
     np.testing.assert_array_equal(found[:, [1, 2, 4]], 0)
     np.testing.assert_array_equal(found[:, 5], 1)
     for m, customers in ((3, 2), (0, 7)):
@@ -194,6 +197,32 @@ def test_tables_of_a_group_have_their_distribution(a):
         seen = np.bincount(found[:, m], minlength=customers + 1)
         seen, expected = (np.append(x[often], x[~often].sum() + 1e-9) for x in (seen, expected))
         assert stats.chisquare(seen, expected * seen.sum() / expected.sum()).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 100])
+@pytest.mark.parametrize("a", [0.0, 0.05, 0.7, 6.0, 900.0])
+def test_a_customer_opens_a_table_if_its_random_number_is_small(n, a):
+    rng, first = np.random.default_rng(n), 5
+    uniforms = rng.random(first + n + 16).astype(F)
+    customer = np.arange(1, n, dtype=F)
+    opened = 1 + (uniforms[first + 1 : first + n] * (F(a) + customer) < F(a)).sum()
+    assert count_tables(F(a), n, uniforms, first) == opened
+
+
+@pytest.mark.parametrize("n", [1, 3, 16, 40])
+@pytest.mark.parametrize("parts", [(), (0.2,), (0.0, 0.3, 0.0), (0.5, 0.0, 1e-8)])
+def test_tables_are_divided_in_proportion_to_the_parts(n, parts):
+    rng, first, cluster = np.random.default_rng(n), 3, F(0.4)
+    uniforms = rng.random(first + n + 16).astype(F)
+    uniforms[first] = 1.0  # a product that was rounded to the total
+    values = np.array(parts, F).reshape(len(parts), 1)
+    edges = np.cumsum(np.append(cluster, values), dtype=F)
+    source = np.searchsorted(edges, uniforms[first : first + n] * edges[-1], side="right")
+    possible = np.flatnonzero(np.append(cluster, values) > 0)
+    expected = np.bincount(np.minimum(source, possible[-1]), minlength=len(edges))
+    found = np.full(len(parts), -1)
+    in_cluster = divide_tables(cluster, values, len(parts), 0, n, uniforms, first, found)
+    np.testing.assert_array_equal([in_cluster, *found], expected)
 
 
 def test_groups_are_placed_and_counted_the_same_on_any_split():

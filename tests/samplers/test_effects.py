@@ -214,9 +214,12 @@ def test_many_topics_are_drawn_from_the_same_distribution(monkeypatch):
 def test_the_scores_of_clusters_are_rising_factorials(lam):
     rng = np.random.default_rng(0)
     shares = rng.dirichlet(np.full(16, 0.3)).astype(np.float32)
-    for n in (1, 2, 3, 4, 5, 9, 40, 700):
-        found, rest = np.zeros(16, np.float32), np.float32(0.01 * lam)
-        add_log_rising(n, np.float32(0.6), np.float32(lam) * shares, rest, lam, found)
+    base, rest = np.float32(lam) * np.stack([shares, shares]), np.full(1, 0.01 * lam, np.float32)
+    topic, lists = np.ones(1, np.int64), np.empty((3, 2), np.int64)
+    for n in (*range(1, 10), 15, 16, 17, 40, 700):
+        found = np.zeros(16, np.float32)
+        given = (np.float32(0.6), base, rest, lam, lists)
+        add_log_rising(topic, np.full(1, n), 1, *given, found)
         a = 0.6 * lam * shares.astype(float) + 0.01 * lam
         np.testing.assert_allclose(found, gammaln(a + n) - gammaln(a), rtol=1e-5, atol=2e-5)
 

@@ -127,9 +127,9 @@ def predict_values_of_groups(
     clusters = _exp(_pad(parameters.log_topic_given_cluster))
     effect_shares = _exp(_pad(effects.log_shares))
     values = np.ascontiguousarray(effect_shares[effects.rows_of(effects.predicted)])
-    as_float32 = [np.ascontiguousarray(rows.T, np.float32) for rows in (clusters, values)]
+    by_topic = [_by_topic(rows) for rows in (clusters, values)]
     means = matrix_product(np.exp(log_values), values)
-    rows = ValueRows(clusters, values, means, *as_float32)
+    rows = ValueRows(clusters, values, means, *by_topic)
     result = np.empty((corpus.n_groups, len(values)))
     scale = parameters.lam * scale
     for groups, sampler in _samplers(corpus, replace(parameters, effects=None), log_prior):
@@ -141,6 +141,12 @@ def predict_values_of_groups(
         key = parameters.key[0]
         result[groups] = sampler.predict_values(key, iterations, rows, weights, log_values)
     return result
+
+
+def _by_topic(rows: Floats) -> NDArray[np.float32]:
+    """Return the transpose, with zeros up to a multiple of sixteen rows: (n_slots, n)."""
+    padded = np.pad(rows, ((0, -len(rows) % N_LANES), (0, 0)))
+    return np.ascontiguousarray(padded.T, np.float32)
 
 
 def _parts_of_base(corpus: Corpus, parameters: ModelParameters) -> tuple[Floats, Floats | None]:

@@ -1,13 +1,18 @@
 """Operations on arrays of counts: contingency tables, CRT draws, the joint density of words."""
 
+import math
+
 import numpy as np
 
 from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.lanes import N_LANES, nonzero_mask, trailing_zeros
-from mcsquared.kernels.cpu.special import crt, log_rising_factorial
+from mcsquared.kernels.cpu.special import add_log, crt, log_rising_factorial
 from mcsquared.kernels.rng import Step
 
 TABLES = int(Step.TABLES)
+MAX_PRODUCT_TABLES = (
+    8  # factors of a rising factorial that are multiplied before a logarithm is taken
+)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -114,6 +119,36 @@ def sum_log_rising_factorials(a, lengths, multiplicity):
     for i in range(lengths.size):
         total += multiplicity[i] * log_rising_factorial(a, lengths[i])
     return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def log_ratio_of_tables(log_shares, shape, tables):
+    """Return Σ_km ln Γ(a_m + O_km) − ln Γ(a_m) − O_km log τ_km.
+
+    Parameters
+    ----------
+    log_shares : float64 (n_restaurants, n_dishes)
+        log τ.
+    shape : float64 (n_dishes,)
+        a, positive where there are tables.
+    tables : int32 or int64 (n_restaurants, n_dishes)
+        O.
+    """
+    total, value, product = 0.0, 0.0, 1.0
+    for k in range(len(tables)):
+        for m in range(tables.shape[1]):
+            n = tables[k, m]
+            if n == 0:
+                continue
+            total -= n * log_shares[k, m]
+            if n <= MAX_PRODUCT_TABLES:
+                factor = shape[m]
+                for i in range(1, n):
+                    factor *= shape[m] + i
+                value, product = add_log(value, product, factor)
+            else:
+                total += log_rising_factorial(shape[m], n)
+    return total + value + math.log(product)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -18,14 +18,26 @@ from numba import float32
 
 from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.contexts import add_context_scores
-from mcsquared.kernels.cpu.fast_math import log32
+from mcsquared.kernels.cpu.fast_math import log_lanes
 from mcsquared.kernels.cpu.groups import (
+    count_below,
     count_tables,
     empty_uniforms,
     fill_group_uniforms,
     list_topics,
 )
-from mcsquared.kernels.cpu.lanes import N_LANES
+from mcsquared.kernels.cpu.lanes import (
+    N_LANES,
+    add,
+    add_product,
+    divide,
+    fill,
+    load,
+    maximum,
+    multiply,
+    store,
+    subtract,
+)
 from mcsquared.kernels.cpu.special import log_rising_factorial, pick
 from mcsquared.kernels.cpu.thresholds import running_sums, search_running_sums
 from mcsquared.kernels.rng import Step, uniform_of
@@ -33,8 +45,14 @@ from mcsquared.kernels.rng import Step, uniform_of
 F = np.float32
 CLUSTERS, TOPICS = int(Step.CLUSTERS), int(Step.TOPICS)
 GROUP_TABLES, TABLE_SOURCES = int(Step.GROUP_TABLES), int(Step.TABLE_SOURCES)
-MAX_FAST_LAM = 1e8  # beyond it, products of factors might overflow in single precision
-N_FACTORS = 4  # of a rising factorial that are multiplied; Stirling's formula gives the others
+# Factors of a rising factorial that are multiplied, and the λ beyond which their product might
+# overflow in single precision.
+FEW_FACTORS, MAX_FAST_LAM = 4, 1e8
+MANY_FACTORS, MAX_LAM_OF_MANY = 8, 3e4
+# Factor i of n is SCALES × a + ADDED, at 8 n + i: a + i, or 1 if i ≥ n.
+_IS_FACTOR = np.arange(MANY_FACTORS) < np.arange(MANY_FACTORS + 1)[:, None]
+SCALES = _IS_FACTOR.astype(np.float32).reshape(-1)
+ADDED = np.where(_IS_FACTOR, np.arange(MANY_FACTORS), 1).astype(np.float32).reshape(-1)
 
 
 class EffectValues(NamedTuple):
@@ -117,34 +135,96 @@ def sweep_tokens_of_many_topics(chosen, groups, word, base, factors, key, topic_
 
 
 @njit(cache=True, error_model="numpy")
-def add_log_rising(n, weight, base, rest, lam, log_scores):
-    """Add ln Γ(a + n) − ln Γ(a), a = weight × base[k] + rest, to float32 ``log_scores``."""
+def add_log_rising(topics, counts, n_topics, weight, base, rest, lam, scratch, log_scores):
+    """Add Σ_t ln Γ(a_t + n_t) − ln Γ(a_t), a_t = weight × base[m_t, k] + rest_t, n_t ≥ 1.
+
+    Up to eight factors are multiplied before a logarithm is taken, or sixteen in two products;
+    beyond, Stirling's formula gives those after the first four. Topics of a kind are processed
+    together, because branches that are hard to predict would take most of the time.
+
+    Parameters
+    ----------
+    base : float32 (topic slots, slots)
+        Slots are a multiple of sixteen.
+    scratch : int64 (3, topic slots)
+    log_scores : float32 (slots,)
+    """
     if lam > MAX_FAST_LAM:
-        for k in range(log_scores.size):
-            a = max(float(weight * base[k] + rest), 1e-30)
-            log_scores[k] += float32(log_rising_factorial(a, n))
-    elif n <= N_FACTORS:
-        for k in range(log_scores.size):
-            a = max(weight * base[k] + rest, F(1e-30))
-            product = a
-            product *= a + F(1.0) if n > 1 else F(1.0)
-            product *= a + F(2.0) if n > 2 else F(1.0)
-            product *= a + F(3.0) if n > 3 else F(1.0)
-            log_scores[k] += log32(product)
-    else:
-        n_more = float32(n - N_FACTORS)
-        for k in range(log_scores.size):
-            a = max(weight * base[k] + rest, F(1e-30))
-            product = a * (a + F(1.0)) * (a + F(2.0)) * (a + F(3.0))
-            x, y = a + F(4.0), a + float32(n)
-            inverse_x, inverse_y = F(1.0) / x, F(1.0) / y
-            ratio = n_more * inverse_x
-            grown = F(1.0) + ratio
-            log_grown = log32(grown) + (ratio - (grown - F(1.0))) * x * inverse_y  # log1p
-            value = n_more * log32(x) + (y - F(0.5)) * log_grown - n_more
-            value += inverse_y * (F(1.0 / 12) - inverse_y * inverse_y * F(1.0 / 360))
-            value -= inverse_x * (F(1.0 / 12) - inverse_x * inverse_x * F(1.0 / 360))
-            log_scores[k] += value + log32(product)
+        for t in range(n_topics):
+            row = base[topics[t]]
+            for k in range(log_scores.size):
+                a = max(float(weight * row[k] + rest[t]), 1e-30)
+                log_scores[k] += float32(log_rising_factorial(a, counts[t]))
+        return
+    most = MANY_FACTORS if lam <= MAX_LAM_OF_MANY else FEW_FACTORS
+    n_few, n_more, n_many = 0, 0, 0
+    few, more, many = scratch
+    for t in range(n_topics):
+        if counts[t] <= most:
+            few[n_few] = t
+            n_few += 1
+        elif counts[t] <= 2 * most:
+            more[n_more] = t
+            n_more += 1
+        else:
+            many[n_many] = t
+            n_many += 1
+    flat, n_slots, w = base.reshape(-1), log_scores.size, fill(weight)
+    for k in range(0, n_slots, N_LANES):
+        total = load(log_scores, k)
+        for i in range(n_few):
+            t = few[i]
+            a = base_lanes(flat, topics[t] * n_slots + k, w, rest[t])
+            total = add(total, log_lanes(factors(a, counts[t])))
+        for i in range(n_more):
+            t = more[i]
+            a = base_lanes(flat, topics[t] * n_slots + k, w, rest[t])
+            total = add(total, log_lanes(factors(a, most)))
+            rising = factors(add(a, fill(float32(most))), counts[t] - most)
+            total = add(total, log_lanes(rising))
+        for i in range(n_many):
+            t = many[i]
+            a, n = base_lanes(flat, topics[t] * n_slots + k, w, rest[t]), float32(counts[t])
+            total = add(total, log_lanes(factors(a, FEW_FACTORS)))
+            total = add(total, log_ratio_of_gammas(a, F(FEW_FACTORS), n))
+        store(log_scores, k, total)
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def base_lanes(base, offset, weight, rest):
+    """Return λ b_jm of sixteen clusters. A base of 0 has underflowed and is replaced by 1e-30."""
+    return maximum(add_product(fill(rest), weight, load(base, offset)), fill(F(1e-30)))
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def factors(a, n):
+    """Return a (a + 1) ... (a + n − 1) of every lane, n from 1 to 8, without branches."""
+    product, first = a, n * MANY_FACTORS
+    for i in range(1, MANY_FACTORS):
+        factor = add_product(fill(ADDED[first + i]), fill(SCALES[first + i]), a)
+        product = multiply(product, factor)
+    return product
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def log_ratio_of_gammas(a, few, n):
+    """Return ln Γ(a + n) − ln Γ(a + few) of every lane, by Stirling's formula."""
+    one, x, y = fill(F(1.0)), add(a, fill(few)), add(a, fill(n))
+    more, inverse_x, inverse_y = fill(n - few), divide(one, x), divide(one, y)
+    ratio = multiply(more, inverse_x)
+    grown = add(one, ratio)
+    lost = subtract(ratio, subtract(grown, one))
+    log_grown = add_product(log_lanes(grown), lost, multiply(x, inverse_y))  # log1p(ratio)
+    value = subtract(multiply(subtract(y, fill(F(0.5))), log_grown), more)
+    value = add_product(value, more, log_lanes(x))
+    return add(value, subtract(stirling_lanes(inverse_y), stirling_lanes(inverse_x)))
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def stirling_lanes(inverse):
+    """Return the first terms of Stirling's series at 1 / ``inverse`` ≥ 4, lane by lane."""
+    square = multiply(inverse, inverse)
+    return multiply(inverse, add_product(fill(F(1.0 / 12)), fill(F(-1.0 / 360)), square))
 
 
 @njit(cache=True, error_model="numpy")
@@ -188,29 +268,31 @@ def fill_rest_of_entries(lam, entries, values, sources, weight, rest):
 
 
 @njit(cache=True, error_model="numpy")
-def divide_tables(cluster, parts, n_values, t, n, uniforms, used, tables_of_value):
+def divide_tables(cluster, parts, n_values, t, n, uniforms, first, tables_of_value):
     """Assign ``n`` tables of a group's topic ``t`` to its sources, with a random number each.
 
-    ``cluster`` is the cluster's part of λ b_jm, ``parts`` those of the values. Adds the tables of
+    ``cluster`` is the cluster's part of λ b_jm, ``parts`` those of the values. Writes the tables of
     each value to ``tables_of_value`` (values,); returns the number of tables of the cluster.
     """
-    total, in_cluster = cluster, 0
+    total = cluster
     for e in range(n_values):
         total += parts[e, t]
-    for i in range(n):
-        remaining = uniforms[used + i] * total - cluster
-        chosen = -1
-        if remaining >= F(0.0):
-            for e in range(n_values):
-                if parts[e, t] > F(0.0):
-                    chosen = e  # the last possible one, should rounding pass all of them
-                    remaining -= parts[e, t]
-                    if remaining < F(0.0):
-                        break
-        if chosen < 0:
-            in_cluster += 1
-        else:
-            tables_of_value[chosen] += 1
+    in_cluster = count_below(cluster, total, uniforms, first, n)
+    below, sum_so_far, last = in_cluster, cluster, -1
+    for e in range(n_values):
+        tables_of_value[e] = 0
+        if below == n:
+            continue
+        if parts[e, t] > F(0.0):
+            last = e
+            sum_so_far += parts[e, t]
+            up_to_here = count_below(sum_so_far, total, uniforms, first, n)
+            tables_of_value[e] = up_to_here - below
+            below = up_to_here
+    # A product may be rounded to the total: the last possible source.
+    if last < 0:
+        return n
+    tables_of_value[last] += n - below
     return in_cluster
 
 
@@ -230,7 +312,7 @@ def add_divided_tables(
     first = total = 0
     for t in range(n_topics):
         a = w * sources.base[z, topics[t]] + rest[t]
-        opened[t] = count_tables(a, uniforms[first : first + counts[t]])
+        opened[t] = count_tables(a, counts[t], uniforms, first)
         first += counts[t]
         total += opened[t]
     # A random number for every table, from the tokens' blocks.
@@ -239,13 +321,13 @@ def add_divided_tables(
     n_values, first = values.start[j + 1] - begin, 0
     for t in range(n_topics):
         m, n = topics[t], opened[t]
-        tables_of_value[:n_values] = 0
         cluster = w * sources.base[z, m]
         in_cluster[z, m] += divide_tables(
             cluster, parts, n_values, t, n, uniforms, first, tables_of_value
         )
         for e in range(n_values):
-            value_tables[values.row[begin + e], m] += tables_of_value[e]
+            if tables_of_value[e] > 0:
+                value_tables[values.row[begin + e], m] += tables_of_value[e]
         first += n
     return total
 
@@ -295,6 +377,7 @@ def resample_groups_with_effects(
     count, rest = np.zeros(n_slots, np.int64), np.empty(n_slots, np.float32)
     uniforms = empty_uniforms(groups)
     topics, counts, opened = np.empty((3, n_slots), np.int64)
+    lists = np.empty((3, n_slots), np.int64)
     max_values = np.max(np.diff(values.start)) if values.pattern.size > 0 else 0
     parts = np.empty((max_values, n_slots), np.float32)
     scratch = (opened, np.empty(max_values, np.int64))
@@ -307,9 +390,8 @@ def resample_groups_with_effects(
             if draws_clusters:
                 w = sources.weights[0] * sources.scales[values.pattern[j]]
                 log_scores[:] = F(0.0)
-                for t in range(n_topics):
-                    base = base_by_topic[topics[t]]
-                    add_log_rising(counts[t], w, base, rest[t], lam, log_scores)
+                given = (w, base_by_topic, rest, lam)
+                add_log_rising(topics, counts, n_topics, *given, lists, log_scores)
                 for k in range(n_cluster_slots):
                     scores[k] = log_weights[k] + log_scores[k]
                 add_context_scores(j, contexts, statistics, scores)

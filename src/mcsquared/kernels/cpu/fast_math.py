@@ -9,9 +9,16 @@ from llvmlite import ir
 from numba import float32, int32, types
 
 from mcsquared.kernels.caching import njit
-from mcsquared.kernels.cpu.lanes import llvm_intrinsic
+from mcsquared.kernels.cpu.lanes import FUSED, INTS, N_LANES, VECTOR, llvm_intrinsic
 
 F = np.float32
+HALF_ROOT, MANTISSA = 0x3F3504F3, 0x007FFFFF  # bits of √½; mask
+# Coefficients of p, the highest power first: log(1 + f) = f − f² / 2 + f³ p(f), 1 + f in [√½, √2).
+LOG32_SERIES = (
+    *(7.0376836e-2, -1.1514610e-1, 1.1676998e-1, -1.2420141e-1, 1.4249323e-1),
+    *(-1.6668058e-1, 2.0000714e-1, -2.4999994e-1, 3.3333331e-1),
+)
+LOG32_2, LOG32_2_REST = 0.693359375, -2.12194440e-4  # log 2 in two parts
 MIN_EXPONENT = -700.0  # exp(x) is replaced by 0 below this x
 LOG2_E = 1.4426950408889634
 # Log 2 in two parts; the product of the first with a small integer is exact.
@@ -36,22 +43,46 @@ double_of = _bitcast(types.int64, types.float64, ir.DoubleType())
 @njit(inline="always", fastmath={"contract"}, cache=True)
 def log32(x):
     """Return log x of a normal float x > 0: x = m 2^e, m in [√½, √2), then log(1 + (m − 1))."""
-    half_root = int32(0x3F3504F3)  # √½
-    shifted = int32(bits_of(float32(x)) - half_root)
+    shifted = int32(bits_of(float32(x)) - int32(HALF_ROOT))
     exponent = float32(int32(shifted >> int32(23)))
-    f = float_of(int32((shifted & int32(0x007FFFFF)) + half_root)) - F(1.0)
+    f = float_of(int32((shifted & int32(MANTISSA)) + int32(HALF_ROOT))) - F(1.0)
     square = f * f
-    p = F(7.0376836e-2)
-    p = p * f + F(-1.1514610e-1)
-    p = p * f + F(1.1676998e-1)
-    p = p * f + F(-1.2420141e-1)
-    p = p * f + F(1.4249323e-1)
-    p = p * f + F(-1.6668058e-1)
-    p = p * f + F(2.0000714e-1)
-    p = p * f + F(-2.4999994e-1)
-    p = p * f + F(3.3333331e-1)
-    tail = f * square * p + exponent * F(-2.12194440e-4) - F(0.5) * square
-    return f + tail + exponent * F(0.693359375)
+    p = F(LOG32_SERIES[0])
+    p = p * f + F(LOG32_SERIES[1])
+    p = p * f + F(LOG32_SERIES[2])
+    p = p * f + F(LOG32_SERIES[3])
+    p = p * f + F(LOG32_SERIES[4])
+    p = p * f + F(LOG32_SERIES[5])
+    p = p * f + F(LOG32_SERIES[6])
+    p = p * f + F(LOG32_SERIES[7])
+    p = p * f + F(LOG32_SERIES[8])
+    tail = f * square * p + exponent * F(LOG32_2_REST) - F(0.5) * square
+    return f + tail + exponent * F(LOG32_2)
+
+
+@llvm_intrinsic(VECTOR, VECTOR)
+def log_lanes(builder, x):
+    """Return `log32` of every lane."""
+
+    def integers(value):
+        return ir.Constant(INTS, [value] * N_LANES)
+
+    def floats(value):
+        return ir.Constant(x.type, [value] * N_LANES)
+
+    def fused(total, left, right):
+        return builder.fadd(builder.fmul(left, right, flags=FUSED), total, flags=FUSED)
+
+    shifted = builder.sub(builder.bitcast(x, INTS), integers(HALF_ROOT))
+    exponent = builder.sitofp(builder.ashr(shifted, integers(23)), x.type)
+    mantissa = builder.add(builder.and_(shifted, integers(MANTISSA)), integers(HALF_ROOT))
+    f = builder.fsub(builder.bitcast(mantissa, x.type), floats(1.0))
+    square, p = builder.fmul(f, f), floats(LOG32_SERIES[0])
+    for coefficient in LOG32_SERIES[1:]:
+        p = fused(floats(coefficient), p, f)
+    tail = fused(builder.fmul(floats(-0.5), square), exponent, floats(LOG32_2_REST))
+    tail = fused(tail, builder.fmul(f, square), p)
+    return fused(builder.fadd(f, tail), exponent, floats(LOG32_2))
 
 
 @njit(inline="always", fastmath={"contract"}, cache=True)

@@ -6,7 +6,19 @@ import numpy as np
 from numba import float32
 
 from mcsquared.kernels.caching import njit
+from mcsquared.kernels.cpu.lanes import (
+    N_LANES,
+    add,
+    count_bits,
+    fill,
+    lane_numbers,
+    less_mask,
+    load,
+    multiply,
+)
 from mcsquared.kernels.rng import BLOCK, fill_uniforms
+
+F = np.float32
 
 
 class Groups(NamedTuple):
@@ -21,8 +33,11 @@ class Groups(NamedTuple):
 
 @njit(cache=True, error_model="numpy")
 def empty_uniforms(groups):
-    """Return an uninitialised array for the random numbers of the longest group."""
-    return np.empty((groups.longest + BLOCK - 1) // BLOCK * BLOCK, np.float32)
+    """Return an uninitialised array for the random numbers of the longest group.
+
+    Sixteen numbers may be read from any of its tokens on.
+    """
+    return np.empty((groups.longest + N_LANES + BLOCK - 1) // BLOCK * BLOCK, np.float32)
 
 
 @njit(cache=True, error_model="numpy")
@@ -54,9 +69,32 @@ def list_topics(j, groups, topic_of_token, tokens, topics, counts):
 
 
 @njit(cache=True, error_model="numpy")
-def count_tables(a, uniforms):
-    """Draw the number of tables CRT(n, a), with a random number for each of the n customers."""
-    opened = 1
-    for i in range(1, uniforms.size):
-        opened += 1 if uniforms[i] * (a + float32(i)) < a else 0
+def count_tables(a, n, uniforms, first):
+    """Draw the number of tables CRT(n, a), n ≥ 1, with ``uniforms[first:first + n]``.
+
+    Customer i opens a table if u (a + i) < a; the first one always does.
+    """
+    share, opened = fill(a), 0
+    for i in range(0, n, N_LANES):
+        customers = add(lane_numbers(), fill(float32(i)))
+        opens = less_mask(multiply(load(uniforms, first + i), add(share, customers)), share)
+        if i == 0:
+            opens |= 1
+        opened += count_bits(opens & first_lanes(n - i))
     return opened
+
+
+@njit(cache=True, error_model="numpy")
+def count_below(threshold, total, uniforms, first, n):
+    """Return how many of ``uniforms[first:first + n]`` times ``total`` are below ``threshold``."""
+    below = 0
+    for i in range(0, n, N_LANES):
+        is_below = less_mask(multiply(load(uniforms, first + i), fill(total)), fill(threshold))
+        below += count_bits(is_below & first_lanes(n - i))
+    return below
+
+
+@njit(cache=True, error_model="numpy")
+def first_lanes(n):
+    """Return a bit mask of the first ``n`` of sixteen lanes."""
+    return (1 << min(n, N_LANES)) - 1

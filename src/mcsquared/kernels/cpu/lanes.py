@@ -158,7 +158,8 @@ load = llvm_intrinsic(VECTOR, ARRAY, types.int64)(
 store = llvm_intrinsic(types.void, ARRAY, types.int64, VECTOR)(_store)
 fill = llvm_intrinsic(VECTOR, types.float32)(_broadcast)
 prefix_sums = llvm_intrinsic(VECTOR, VECTOR)(build_prefix_sums)
-add, subtract, multiply = map(_lane_by_lane, ("fadd", "fsub", "fmul"))
+add, subtract, multiply, divide = map(_lane_by_lane, ("fadd", "fsub", "fmul", "fdiv"))
+lane_numbers = llvm_intrinsic(VECTOR)(lambda builder: ir.Constant(FLOATS, list(range(N_LANES))))
 
 
 @llvm_intrinsic(lambda array, offset: array.dtype, ARRAY, types.int64)
@@ -190,6 +191,19 @@ def nonzero_mask(builder, array, offset):
     zero = ir.Constant(integers, [0] * N_LANES)
     differs = builder.icmp_signed("!=", _load(builder, array, offset, integers), zero)
     return builder.zext(builder.bitcast(differs, ir.IntType(N_LANES)), INT64)
+
+
+@llvm_intrinsic(types.int64, VECTOR, VECTOR)
+def less_mask(builder, left, right):
+    """Return a bit mask of the lanes in which ``left`` is smaller than ``right``."""
+    is_less = builder.fcmp_ordered("<", left, right)
+    return builder.zext(builder.bitcast(is_less, ir.IntType(N_LANES)), INT64)
+
+
+@llvm_intrinsic(types.int64, types.int64)
+def count_bits(builder, bits):
+    """Return the number of bits that are set."""
+    return builder.ctpop(bits)
 
 
 @llvm_intrinsic(types.int64, types.int64)

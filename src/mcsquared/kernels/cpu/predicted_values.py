@@ -37,7 +37,7 @@ class ValueRows(NamedTuple):
     """Topic weights of clusters and of the values to be predicted, float64 (n, n_slots).
 
     With the means of the values in each cluster, Σ_s F(s | k) τ_s, and the first two transposed,
-    float32 (n_slots, n).
+    float32 (n_slots, n), with n rounded up to a multiple of sixteen.
     """
 
     clusters: np.ndarray
@@ -69,12 +69,17 @@ def set_base(state, j, cluster, value, weights, bases):
 @njit(cache=True, error_model="numpy")
 def score_row(state, lam, weight, by_topic, other_weight, other_row, rest, scores):
     """Write the log-likelihood of the topics with each row of ``by_topic`` as a source."""
+    n_topics, n_slots = 0, state.counts.size
+    lists, fixed = np.empty((5, n_slots), np.int64), np.empty(n_slots, np.float32)
+    topics, counts = lists[0], lists[1]
+    for m in range(n_slots):
+        if state.counts[m] > 0.0:
+            topics[n_topics], counts[n_topics] = m, int(state.counts[m])
+            fixed[n_topics] = other_weight * other_row[m] + rest[m]
+            n_topics += 1
     scores[:] = F(0.0)
-    for m in range(state.counts.size):
-        n = int(state.counts[m])
-        if n > 0:
-            fixed = float32(other_weight * other_row[m] + rest[m])
-            add_log_rising(n, float32(weight), by_topic[m], fixed, lam, scores)
+    given = (float32(weight), by_topic, fixed, lam)
+    add_log_rising(topics, counts, n_topics, *given, lists[2:], scores)
 
 
 @njit(cache=True, error_model="numpy")
@@ -115,7 +120,8 @@ def predict_values(
     uniforms = np.empty((longest + BLOCK - 1) // BLOCK * BLOCK, np.float32)
     no_counts, in_cluster = np.empty(0), np.empty(n_clusters)
     in_value, scratch = np.empty(n_values), np.empty(max(n_clusters, n_values))
-    cluster_scores, value_scores = np.empty(n_clusters, np.float32), np.empty(n_values, np.float32)
+    cluster_scores = np.empty(rows.clusters_by_topic.shape[1], np.float32)
+    value_scores = np.empty(rows.values_by_topic.shape[1], np.float32)
     for j in range(group_start.size - 1):
         tokens_of_group = row_of_token[group_start[j] : group_start[j + 1]]
         group_key, rest = key_of_group[j], weights.rest[j]

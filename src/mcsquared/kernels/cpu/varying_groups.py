@@ -129,12 +129,14 @@ def score_group(j, groups, topic_of_token, base, tabulated, contexts, scratch, s
 
 @njit(cache=True, error_model="numpy")
 def add_tables(topics, counts, n_topics, base, uniforms, tables):
-    """Add o_m ~ CRT(n_m, base_m) to ``tables`` (topics,), with a random number per customer."""
+    """Add o_m ~ CRT(n_m, base_m) to ``tables`` (topics,), with a random number per customer.
+
+    ``uniforms`` is from `empty_uniforms`.
+    """
     first = 0
     for t in range(n_topics):
-        last = first + counts[t]
-        tables[topics[t]] += count_tables(base[topics[t]], uniforms[first:last])
-        first = last
+        tables[topics[t]] += count_tables(base[topics[t]], counts[t], uniforms, first)
+        first += counts[t]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

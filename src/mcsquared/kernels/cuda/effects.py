@@ -160,15 +160,14 @@ def value_of_table(j, m, n_slots, u, cluster, scale, values, sources):
     total = cluster
     for e in range(first, last):
         total += part_of_value(e, m, n_slots, scale, values, sources)
-    remaining = u * total - cluster
-    chosen = int32(-1)
-    if remaining >= float32(0.0):
+    target, sum_so_far, chosen = u * total, cluster, int32(-1)
+    if target >= sum_so_far:
         for e in range(first, last):
             part = part_of_value(e, m, n_slots, scale, values, sources)
             if part > float32(0.0):
                 chosen = int32(value_row[e])  # the last one stays if rounding passes all
-                remaining -= part
-                if remaining < float32(0.0):
+                sum_so_far += part
+                if target < sum_so_far:
                     break
     return chosen
 

@@ -81,12 +81,11 @@ def draw_effects(
     threads.map(n_slots, draw, work=VARIATE_COST * counts.size)
     largest, total = np.empty((2, 1, counts.shape[1]))
     sum_exponentials(0, 1, n_slots, logs, largest, total)
-    log_shares = (logs - (largest + np.log(total))).T
-    parts = [
-        log_shares[first : first + end - begin]
-        for first, (begin, end) in zip(start, pairwise(offsets), strict=False)
-    ]
-    return EffectDraw(np.concatenate(parts), effects.weights.copy())
+    log_total, log_shares = (largest + np.log(total))[0], np.empty((offsets[-1], n_slots))
+    for first, (begin, end) in zip(start, pairwise(offsets), strict=False):
+        values = slice(first, first + end - begin)
+        np.subtract(logs[:, values].T, log_total[values, None], out=log_shares[begin:end])
+    return EffectDraw(log_shares, effects.weights.copy())
 
 
 def padded_starts(offsets: Sequence[int]) -> Int64s:

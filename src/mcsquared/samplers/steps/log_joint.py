@@ -32,6 +32,7 @@ from mcsquared.arrays import Bools, CountArray, Floats, Int64s
 from mcsquared.families.numerics import log_rising_factorial
 from mcsquared.kernels.cpu.counts import (
     log_joint_of_words,
+    log_ratio_of_tables,
     log_rising_factorials,
     sum_log_rising_factorials,
 )
@@ -152,12 +153,11 @@ def log_ratio_given_tables(log_shares: Floats, shape: Floats, tables: CountArray
     ``log_shares`` are log τ and ``tables`` O, (n_clusters, n_topics); ``shape`` (n_topics + 1,) is
     v ε, the last one that of the unused topics, which have no tables.
     """
-    cluster, topic = np.nonzero(tables)
-    count = tables[cluster, topic].astype(np.float64)
-    base = np.maximum(shape[topic], np.finfo(np.float64).tiny)
-    terms = log_rising_factorial(base, count) - count * log_shares[cluster, topic]
-    totals = tables.sum(axis=1).astype(np.float64)
-    return float(terms.sum() - log_rising_factorial(float(shape.sum()), totals).sum())
+    positive = np.maximum(shape, np.finfo(np.float64).tiny)
+    given = map(np.ascontiguousarray, (log_shares, positive, tables))
+    totals = tables.sum(axis=1, dtype=np.float64)
+    log_totals = float(log_rising_factorial(float(shape.sum()), totals).sum())
+    return float(log_ratio_of_tables(*given)) - log_totals
 
 
 def log_topic_weights(weights: Floats, log_unused: float, eta: float) -> float:

@@ -11,8 +11,9 @@ from mcsquared.state import Bounds, State
 TOPIC_SLOTS = (32, 64, 112, 160, 208, 256, 304, 352, 400, 448, 512)
 MIN_EMPTY = 16
 MAX_EMPTY = 256
-# Empty topics of larger corpora if λ is finite. In a sweep few tokens open a topic (0 to 5, of
-# 95,000 words or of 1.9 million); they hardly ever share the last slot, which has more weight.
+# Empty topics, clusters and types of larger corpora if λ is finite. In a sweep few tokens open a
+# topic (0 to 5, of 95,000 words or of 1.9 million), few groups a cluster and few units a type; they
+# hardly ever share the last slot, which has more weight.
 MAX_EMPTY_IF_MANY, MANY_TOKENS = 32, 50_000
 MIN_EMPTY_TYPES = TYPE_STEP = 4  # of units above groups: every type costs time for every group
 # Empty topics of wide vectors: their parameters, drawn from the prior, hardly ever fit a vector.
@@ -39,11 +40,11 @@ def grow_slots(state: State, bounds: Bounds, sizes: tuple[int, ...] = TOPIC_SLOT
     if len(state.topic_weights) < n_slots:
         state.add_topic_slots(n_slots - len(state.topic_weights))
     unused = state.alpha / (state.alpha + int(state.root_counts.sum()))
-    n_slots = _n_slots(state.n_clusters, unused, state.alpha, bounds.clusters)
+    n_slots = _n_slots(state.n_clusters, unused, state.alpha, bounds.clusters, most)
     if len(state.counts.groups_in_cluster) < n_slots:
         state.add_cluster_slots(n_slots - len(state.counts.groups_in_cluster))
     for number in range(len(state.levels)):
-        _grow_types(state, number)
+        _grow_types(state, number, most)
 
 
 def topic_bound(sweep: Sweep) -> int | None:
@@ -55,13 +56,13 @@ def topic_bound(sweep: Sweep) -> int | None:
     return most if bound is None else max(min(most, bound), sweep.state.n_topics)
 
 
-def _grow_types(state: State, number: int) -> None:
+def _grow_types(state: State, number: int, most: int) -> None:
     """Add type slots to a level until enough of them are empty."""
     level, above = state.levels[number], state.levels[number + 1 : number + 2]
     draws = above[0].draws_below if above else level.units_in_type
     unused = level.alpha / (level.alpha + int(draws.sum()))
     occupied = int((level.units_in_type > 0).sum())
-    n_slots = occupied + _n_empty(unused, level.alpha, MIN_EMPTY_TYPES)
+    n_slots = occupied + _n_empty(unused, level.alpha, MIN_EMPTY_TYPES, most)
     if level.n_slots < n_slots:
         extra = -(-(n_slots - level.n_slots) // TYPE_STEP) * TYPE_STEP
         level.add_type_slots(extra)
