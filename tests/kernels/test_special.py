@@ -7,14 +7,7 @@ import pytest
 from scipy import stats
 from scipy.special import gammaln
 
-from mcsquared.kernels.cpu.special import (
-    ATTEMPTS,
-    crt,
-    fast_crt,
-    log_gamma,
-    log_rising_factorial,
-    pick,
-)
+from mcsquared.kernels.cpu.special import crt, log_gamma, log_rising_factorial, pick
 from mcsquared.kernels.rng import Step
 
 TABLES = int(Step.TABLES)
@@ -125,11 +118,3 @@ def test_pick_looks_at_the_first_entries_alone_and_never_overruns():
     assert pick(np.array([0.0, 0.0, 99.0]), 2, 1 - 2**-53) == 1
     assert pick(np.array([0.0, -np.inf, 99.0]), 2, 1 - 2**-53) == 0
     assert pick(np.array([0.0, 0.0, -np.inf]), 3, 1.0) == 1
-
-
-@pytest.mark.parametrize("n", [0, 1, 2, 3, 7, 200, 5000])
-@pytest.mark.parametrize("a", [0.0, 1e-310, 1e-3, 0.4, 90.0, math.nan])
-def test_faster_table_counts_are_the_same_draws(n, a):
-    key, uniforms = (1, 2**31 + 5, 3), np.empty(ATTEMPTS)
-    for index in (0, 7, 2**33 + 1, 2**39):
-        assert fast_crt(n, a, key, TABLES, index, uniforms) == crt(n, a, *key, TABLES, index)

@@ -3,16 +3,18 @@
 import math
 
 import numpy as np
+from numba import float32
 
 from mcsquared.kernels.caching import njit
+from mcsquared.kernels.cpu.groups import count_tables, empty_uniforms, fill_group_uniforms
 from mcsquared.kernels.cpu.share_tables import (
     LARGEST_BASE,
     SHIFT,
     log_gamma_from_eight,
     replace_by_logs,
 )
-from mcsquared.kernels.cpu.special import ATTEMPTS, fast_crt, log_rising_factorial
-from mcsquared.kernels.cpu.split_merge import FIXED_POINT, TABLES, TOPIC_BITS
+from mcsquared.kernels.cpu.special import log_rising_factorial
+from mcsquared.kernels.cpu.split_merge import FIXED_POINT, TABLES
 
 SMALLEST_PRODUCT, LARGEST_PRODUCT = 1e-100, 1e100
 
@@ -115,17 +117,20 @@ def add_groups_given_lams(
         Sums in fixed point.
     """
     (n_clusters, n_slots), n = shares.shape, lams.size
-    total, uniforms = np.empty(n), np.empty(ATTEMPTS)
+    total, uniforms = np.empty(n), empty_uniforms(groups)
     scratch = np.empty(n), np.empty(n), np.empty(n), np.empty(n_slots * n)
     log_gammas = np.empty((n_clusters, n_slots, 0 if draws else n))
     is_known = np.zeros(shares.shape, np.bool_)
     for j in range(groups.chunk_start[first_chunk], groups.chunk_start[last_chunk]):
-        index, k = (groups.first_group + j) << TOPIC_BITS, clusters[j]
-        first, last = rows.start[j], rows.start[j + 1]
+        k, first, last = clusters[j], rows.start[j], rows.start[j + 1]
         if draws:
+            fill_group_uniforms(j, groups, key, TABLES, uniforms)
+            customers = 0
             for e in range(first, last):
-                m, a = rows.column[e], lams[0] * shares[k, rows.column[e]]
-                tables[k, m] += fast_crt(rows.count[e], a, key, TABLES, index + m, uniforms)
+                m, n_tokens = rows.column[e], rows.count[e]
+                a = float32(lams[0] * shares[k, m])
+                tables[k, m] += count_tables(a, n_tokens, uniforms, customers)
+                customers += n_tokens
             continue
         total[:] = 0.0
         known = (log_gammas[k], is_known[k])

@@ -2,14 +2,11 @@
 
 import math
 
-from numba import uint64
-
 from mcsquared.kernels.caching import njit
-from mcsquared.kernels.rng import counter_word, philox, uniform, unit_float64
+from mcsquared.kernels.rng import uniform
 
 HALF_LOG_TWO_PI = 0.9189385332046727
 CERTAIN = 1.0 - 1e-6  # factor of a bound that covers rounding
-ATTEMPTS = 8  # random numbers of `fast_crt` at once, for the blocks of up to 256 customers
 
 
 @njit(cache=True, error_model="numpy")
@@ -151,32 +148,3 @@ def crt(n, a, seed, chain, sweep, step, index):
             u = uniform(seed, chain, sweep, step, index, attempt)
         first = last
     return tables
-
-
-@njit(cache=True, error_model="numpy")
-def fill_attempts(key, step, index, out):
-    """Write `uniform` of the attempts 0 ... `ATTEMPTS` − 1; the loop is vectorised."""
-    word = uint64(0xFFFFFFFF)
-    low, high = uint64(index) & word, uint64(index) >> uint64(32)
-    seed, chain, sweep = uint64(key[0]) & word, uint64(key[1]) & word, uint64(key[2]) & word
-    for attempt in range(ATTEMPTS):
-        last = counter_word(step, attempt)
-        a, b, _, _ = philox(low, high, sweep, last, seed, chain)
-        out[attempt] = unit_float64(a, b)
-
-
-@njit(cache=True, error_model="numpy")
-def fast_crt(n, a, key, step, index, uniforms):
-    """Return the same as `crt`, faster; ``uniforms`` is scratch for `ATTEMPTS` float64."""
-    if n <= 1 or a <= 0.0:
-        return min(n, 1)
-    fill_attempts(key, step, index, uniforms)
-    first = 1
-    for attempt in range(ATTEMPTS):
-        if first >= n:
-            return 1
-        size = min(n, 2 * first) - first
-        if not uniforms[attempt] < CERTAIN * power(first / (a + first), size):
-            break  # a candidate, or none by a hair
-        first *= 2
-    return crt(n, a, key[0], key[1], key[2], step, index) if first < n else 1

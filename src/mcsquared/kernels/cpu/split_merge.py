@@ -9,10 +9,16 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numba import float32
 
 from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.contexts import fill_statistics
-from mcsquared.kernels.cpu.groups import list_topics
+from mcsquared.kernels.cpu.groups import (
+    count_tables,
+    empty_uniforms,
+    fill_group_uniforms,
+    list_topics,
+)
 from mcsquared.kernels.cpu.share_tables import (
     SHIFT,
     add_expected_tables,
@@ -20,7 +26,7 @@ from mcsquared.kernels.cpu.share_tables import (
     log_odds_of_topics,
     log_rising_given,
 )
-from mcsquared.kernels.cpu.special import ATTEMPTS, add_log, fast_crt, log_rising_factorial
+from mcsquared.kernels.cpu.special import add_log, log_rising_factorial
 from mcsquared.kernels.rng import Step, uniform_of
 
 SIDES, TABLES = int(Step.CLUSTER_SIDES), int(Step.SET_TABLES)
@@ -396,7 +402,7 @@ def draw_tables_of_sets(
     log_likelihood : int64 (3 n_pairs,)
         Σ_j Σ_m ln Γ(λτ_m + n_jm) − ln Γ(λτ_m) is added, in fixed point.
     """
-    n_pairs, uniforms = len(shares) // 3, np.empty(ATTEMPTS)
+    n_pairs, uniforms = len(shares) // 3, empty_uniforms(groups)
     for j in range(groups.chunk_start[first_chunk], groups.chunk_start[last_chunk]):
         label = np.int64(label_of_group[j])
         if label == 2 * n_pairs:
@@ -404,7 +410,9 @@ def draw_tables_of_sets(
         index = (groups.first_group + j) << TOPIC_BITS
         lam = weight_of(j, bases)
         for s in (label, 2 * n_pairs + label // 2):
-            total, product = 0.0, 1.0
+            total, product, customers = 0.0, 1.0, 0
+            if is_new[s]:  # either the sides of a pair or their union
+                fill_group_uniforms(j, groups, key, TABLES, uniforms)
             for e in range(rows.start[j], rows.start[j + 1]):
                 m, n = rows.column[e], rows.count[e]
                 from_cluster, rest = lam * shares[s, m], rest_of(e, bases)
@@ -417,7 +425,8 @@ def draw_tables_of_sets(
                 else:
                     total += log_rising_factorial(a, n)
                 if is_new[s]:
-                    n_tables = fast_crt(n, a, key, TABLES, index + m, uniforms)
+                    n_tables = count_tables(float32(a), n, uniforms, customers)
+                    customers += n
                     if rest > 0.0:
                         n_tables = thin_tables(n_tables, from_cluster / a, key, index + m)
                     tables[s, m] += n_tables
