@@ -33,6 +33,7 @@ F, LONG = np.float32, np.int64
 TOPICS = int(Step.TOPICS)
 N_IN_TURN = 4  # groups processed in turn
 MAX_NEAR_FLOATS = 1 << 18  # 1 MB: a larger table is not all in the second-level cache
+TOKENS_AHEAD = 64  # of the tokens whose topics are being counted
 TOKEN, END, ROW, BASE, UNIFORM = range(5)  # next token, last token + 1, offsets of a group in turn
 
 
@@ -323,10 +324,13 @@ def count_words_in_topics(
 ):
     """Count the topics of each word's tokens in its row of ``words_in_topic``.
 
-    The tokens of word w are ``token_by_word[word_start[w]:word_start[w + 1]]``.
+    The tokens of word w are ``token_by_word[word_start[w]:word_start[w + 1]]``. They are far from
+    each other in memory, and loaded some tokens ahead.
     """
+    last = word_start[last_word] - 1
     for w in range(first_word, last_word):
         row = words_in_topic[w]
         row[:] = 0
         for i in range(word_start[w], word_start[w + 1]):
+            prefetch(topic_of_token, LONG(element(token_by_word, min(i + TOKENS_AHEAD, last))))
             row[topic_of_token[np.uint64(token_by_word[i])]] += 1
