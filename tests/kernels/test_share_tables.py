@@ -39,8 +39,7 @@ def shares(seed=0):
 @pytest.mark.parametrize("seed", range(3))
 def test_odds_agree_with_the_formula_of_each_topic(seed):
     one, other = tau = shares(seed)
-    tabulated, logs = tabulate_odds(LAM, tau), np.empty((2, N_SLOTS))
-    found = log_odds_of_topics(*GROUP, *tabulated, logs)
+    found = log_odds_of_topics(*GROUP, 0, 1, tabulate_odds(LAM, tau, SCALE))
     expected = content_log_odds(1, ROWS, GroupBases(LAM, np.zeros(0), np.zeros(0)), one, other)
     assert found == pytest.approx(expected, rel=1e-12)
 
@@ -48,11 +47,10 @@ def test_odds_agree_with_the_formula_of_each_topic(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_expected_tables_are_the_means_of_each_topic(seed):
     tau = shares(seed)
-    tabulated, logs = tabulate_odds(LAM, tau), np.empty((2, N_SLOTS))
-    log_odds_of_topics(*GROUP, *tabulated, logs)
+    odds = tabulate_odds(LAM, tau, SCALE)
     for side in range(2):
         tables = np.zeros(N_SLOTS, np.int64)
-        add_expected_tables(*GROUP, tabulated[side], logs[side], SCALE, tables)
+        add_expected_tables(*GROUP, side, odds, SCALE, tables)
         base = LAM * tau[side, : len(COUNTS)]
         expected = [table_moments(n, a)[0] for n, a in zip(COUNTS, base, strict=True)]
         np.testing.assert_allclose(tables[: len(COUNTS)] / SCALE, expected, rtol=1e-7)
@@ -63,8 +61,7 @@ def test_expected_tables_are_the_means_of_each_topic(seed):
 def test_moments_are_those_of_each_topic(seed):
     tau = shares(seed)[:1]
     means, variances = np.zeros((2, N_SLOTS), np.int64)
-    given = (tabulate_moments(LAM, tau)[0], np.empty((2, N_SLOTS)), SCALE)
-    add_moments(*GROUP, *given, means, variances)
+    add_moments(*GROUP, 0, tabulate_moments(LAM, tau, SCALE), SCALE, means, variances)
     base = LAM * tau[0, : len(COUNTS)]
     expected = np.array([table_moments(n, a) for n, a in zip(COUNTS, base, strict=True)])
     np.testing.assert_allclose(means[: len(COUNTS)] / SCALE, expected[:, 0], rtol=1e-7)

@@ -1,8 +1,10 @@
 """Functions of λτ that the groups of a set have in common, tabulated by set and topic.
 
-Splits and merges of clusters evaluate the same functions of λτ_m for all groups of a set. What does
-not depend on the group is tabulated; of what does, a logarithm is left, which is vectorised.
+Splits and merges of clusters evaluate the same functions of λτ_m and of the number n of tokens for
+all groups of a set. They are tabulated for small n; for larger ones a logarithm is left.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,13 +12,35 @@ from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.fast_math import log64
 from mcsquared.kernels.cpu.special import HALF_LOG_TWO_PI, log_rising_factorial, stirling_series
 
-# Rows for the odds of a group. Row n contains the log of the rising factorial of a to n.
-BASE, LARGE, LOG, N_ROWS = 0, 5, 6, 8
-FEW = 4  # larger counts use Stirling's formula
-# Rows for moments: mean and variance of the tables of n <= 3 tokens are in 2n and 2n + 1.
-LOG_OF_MOMENTS, FEW_MOMENTS = 1, 3
+MAX_TABULATED, MAX_CELLS = 64, 1 << 18  # largest n of a table, and number of its cells
+FEW, FEW_MOMENTS = 4, 3  # larger n use Stirling's formula, and its derivatives for moments
 SHIFT = 8  # ln Γ(a) = ln Γ(a + 8) − log a (a + 1) ... (a + 7)
 LARGEST_BASE = 1e4  # above it, differences of log-gammas lose digits
+
+
+class Odds(NamedTuple):
+    """Log-likelihoods and expected tables of n tokens in every set, from `tabulate_odds`."""
+
+    base: np.ndarray  # float64 (n_sets, topic slots): a = λτ
+    log_half: np.ndarray  # float64 (n_sets, topic slots): log(a + ½)
+    # float64 (n_sets, topic slots, n + 1): ln Γ(a + n) − ln Γ(a), approximately, up to a term in n
+    log_rising: np.ndarray
+    tables: np.ndarray  # int64 (n_sets, topic slots, n + 1): means of CRT(n, a), in fixed point
+
+
+class Moments(NamedTuple):
+    """Mean and variance of the tables of n tokens in every set, from `tabulate_moments`."""
+
+    base: np.ndarray  # float64 (n_sets, topic slots): a = λτ
+    log_half: np.ndarray  # float64 (n_sets, topic slots): log(a + ½)
+    means: np.ndarray  # int64 (n_sets, topic slots, n + 1), in fixed point
+    variances: np.ndarray  # int64 (n_sets, topic slots, n + 1), in fixed point
+
+
+@njit(cache=True, error_model="numpy")
+def largest_tabulated(n_cells):
+    """Return the largest n that is tabulated, given the number of sets times topic slots."""
+    return max(min(MAX_TABULATED, MAX_CELLS // max(n_cells, 1)), FEW)
 
 
 @njit(cache=True, error_model="numpy")
@@ -27,139 +51,138 @@ def replace_by_logs(x, n):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def tabulate_odds(lam, shares):
-    """Tabulate for `log_odds_of_topics`: float64 (n_sets, `N_ROWS`, topic slots).
+def tabulate_odds(lam, shares, scale):
+    """Return `Odds` of sets with positive topic shares τ, float64 (n_sets, topic slots).
 
-    ``shares`` (n_sets, topic slots) are τ, positive. The rows are a = λτ, the logs of its rising
-    factorials to 1 ... 4, log a − (a + ½) log(a + ½), and log(a + ½).
+    Expected tables are multiplied by ``scale``.
     """
-    n_sets, n_slots = shares.shape
-    out = np.empty((n_sets, N_ROWS, n_slots))
+    (n_sets, n_slots), largest = shares.shape, largest_tabulated(shares.size)
+    base, log_half = np.empty(shares.shape), np.empty(shares.shape)
+    log_rising = np.zeros((n_sets, n_slots, largest + 1))
+    tables = np.zeros((n_sets, n_slots, largest + 1), np.int64)
+    logs = np.empty(largest + FEW + 2)
     for s in range(n_sets):
-        share, base, half, large = shares[s], out[s, BASE], out[s, LOG], out[s, LARGE]
         for m in range(n_slots):
-            base[m] = lam * share[m]
-        out[s, 1] = base
-        for n in range(1, FEW):
-            below, row = out[s, n], out[s, n + 1]
-            for m in range(n_slots):
-                row[m] = below[m] * (base[m] + n)
-        for m in range(n_slots):
-            half[m] = base[m] + 0.5
-        for n in range(1, FEW + 1):
-            replace_by_logs(out[s, n], n_slots)
-        replace_by_logs(half, n_slots)
-        log_base = out[s, 1]
-        for m in range(n_slots):
-            large[m] = log_base[m] - (base[m] + 0.5) * half[m]
-    return out
+            a = lam * shares[s, m]
+            fill_logs(a, largest, logs)
+            base[s, m], log_half[s, m] = a, logs[-1]
+            rising, means = log_rising[s, m], tables[s, m]
+            for n in range(1, FEW + 1):
+                rising[n] = rising[n - 1] + logs[largest + n]
+            mean = 0.0
+            for n in range(1, FEW_MOMENTS + 1):
+                mean += a / (a + (n - 1)) if n > 1 else 1.0
+                means[n] = round(mean * scale)
+            start = log_of_large_base(a, logs[largest + 1], logs[-1])
+            for n in range(FEW + 1, largest + 1):
+                rising[n] = start + (a + (n - 0.5)) * logs[n]
+            for n in range(FEW_MOMENTS + 1, largest + 1):
+                means[n] = round((1.0 + a * (logs[n] - logs[-1])) * scale)
+    return Odds(base, log_half, log_rising, tables)
 
 
 @njit(cache=True, error_model="numpy")
-def log_odds_of_topics(first, last, rows, one, other, logs):
+def fill_logs(a, largest, logs):
+    """Write log(a + n − ½), n ≤ ``largest``, then log(a + i), i < 4, and log(a + ½) to ``logs``."""
+    logs[0] = 1.0
+    for n in range(1, largest + 1):
+        logs[n] = a + (n - 0.5)
+    for i in range(FEW):
+        logs[largest + 1 + i] = a + i
+    logs[-1] = a + 0.5
+    replace_by_logs(logs, logs.size)
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def log_of_large_base(a, log_base, log_half):
+    """Return log a − (a + ½) log(a + ½), the terms of Stirling's formula without n."""
+    return log_base - (a + 0.5) * log_half
+
+
+@njit(cache=True, error_model="numpy")
+def log_odds_of_topics(first, last, rows, one, other, odds):
     """Return log p(n_j | one) − log p(n_j | other), approximately, as `content_log_odds` does.
 
-    ``one`` and ``other`` are those of two sets from `tabulate_odds`. The logs of a + n − ½ of all
-    entries with n > 3, one after another, are left in ``logs`` float64 (2, topic slots).
+    ``one`` and ``other`` are sets of the `Odds`.
     """
-    x, y, base, other_base = logs[0], logs[1], one[BASE], other[BASE]
-    n_logs, odds = 0, 0.0
+    log_rising, base, total = odds.log_rising, odds.base, 0.0
+    largest = log_rising.shape[2] - 1
     for e in range(first, last):
         m, n = rows.column[e], rows.count[e]
-        row = min(n, LARGE)
-        odds += one[row, m] - other[row, m]
-        if n > FEW_MOMENTS:
-            x[n_logs], y[n_logs] = base[m] + (n - 0.5), other_base[m] + (n - 0.5)
-            n_logs += 1
-    replace_by_logs(x, n_logs)
-    replace_by_logs(y, n_logs)
-    i = 0
-    for e in range(first, last):
-        m, n = rows.column[e], rows.count[e]
-        if n > FEW:
-            odds += (base[m] + (n - 0.5)) * x[i] - (other_base[m] + (n - 0.5)) * y[i]
-        i += n > FEW_MOMENTS
-    return odds
+        if n <= largest:
+            total += log_rising[one, m, n] - log_rising[other, m, n]
+            continue
+        for s in (one, other):
+            a, x = base[s, m], base[s, m] + (n - 0.5)
+            term = log_of_large_base(a, log_rising[s, m, 1], odds.log_half[s, m]) + x * log64(x)
+            total += term if s == one else -term
+    return total
 
 
 @njit(cache=True, error_model="numpy")
-def add_expected_tables(first, last, rows, tabulated, logs, scale, tables):
-    """Add the means of CRT(n, a) of a group, times ``scale``, to ``tables`` int64 (topic slots,).
-
-    ``tabulated`` is that of its set from `tabulate_odds`, ``logs`` those of `log_odds_of_topics`.
-    """
-    base, half, i = tabulated[BASE], tabulated[LOG], 0
+def add_expected_tables(first, last, rows, s, odds, scale, tables):
+    """Add the means of CRT(n, a) of a group in set ``s`` to ``tables`` int64 (topic slots,)."""
+    largest = odds.tables.shape[2] - 1
     for e in range(first, last):
         m, n = rows.column[e], rows.count[e]
-        a, mean = base[m], 1.0
-        if n > FEW_MOMENTS:
-            mean += a * (logs[i] - half[m])
-            i += 1
-        elif n > 1:
-            mean += a / (a + 1.0)
-            if n > 2:
-                mean += a / (a + 2.0)
-        tables[m] += round(mean * scale)
+        if n <= largest:
+            tables[m] += odds.tables[s, m, n]
+        else:
+            a = odds.base[s, m]
+            tables[m] += round((1.0 + a * (log64(a + (n - 0.5)) - odds.log_half[s, m])) * scale)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def tabulate_moments(lam, shares):
-    """Tabulate for `add_moments`: float64 (n_sets, `N_ROWS`, topic slots)."""
-    n_sets, n_slots = shares.shape
-    out = np.empty((n_sets, N_ROWS, n_slots))
+def tabulate_moments(lam, shares, scale):
+    """Return `Moments` of sets with topic shares τ, times ``scale``; see `tabulate_odds`."""
+    (n_sets, n_slots), largest = shares.shape, largest_tabulated(shares.size)
+    base, log_half = np.empty(shares.shape), np.empty(shares.shape)
+    means = np.zeros((n_sets, n_slots, largest + 1), np.int64)
+    variances = np.zeros((n_sets, n_slots, largest + 1), np.int64)
+    logs = np.empty(largest + FEW + 2)
     for s in range(n_sets):
-        share, base, half = shares[s], out[s, BASE], out[s, LOG_OF_MOMENTS]
         for m in range(n_slots):
-            base[m] = lam * share[m]
-        for m in range(n_slots):
-            half[m] = base[m] + 0.5
-        replace_by_logs(half, n_slots)
-        out[s, 2], out[s, 3] = 1.0, 0.0
-        for n in range(1, FEW_MOMENTS):  # one more customer
-            mean, variance = out[s, 2 * n], out[s, 2 * n + 1]
-            next_mean, next_variance = out[s, 2 * n + 2], out[s, 2 * n + 3]
-            for m in range(n_slots):
-                p = base[m] / (base[m] + n)
-                next_mean[m] = mean[m] + p
-                next_variance[m] = variance[m] + (p - p * p)
-    return out
+            a = lam * shares[s, m]
+            fill_logs(a, largest, logs)
+            base[s, m], log_half[s, m] = a, logs[-1]
+            mean, variance = 1.0, 0.0
+            for n in range(1, largest + 1):
+                if n > FEW_MOMENTS:
+                    mean, variance = moments_of_many(a, n, logs[n], logs[-1])
+                elif n > 1:
+                    p = a / (a + (n - 1))
+                    mean += p
+                    variance += p - p * p
+                means[s, m, n], variances[s, m, n] = round(mean * scale), round(variance * scale)
+    return Moments(base, log_half, means, variances)
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def moments_of_many(a, n, log_end, log_half):
+    """Return mean and variance of CRT(n, a), n > 3, with ``log_end`` = log(a + n − ½)."""
+    mean = a * (log_end - log_half)
+    squares = a * a * (1.0 / (a + 0.5) - 1.0 / (a + (n - 0.5)))
+    return 1.0 + mean, max(mean - squares, 0.0)
 
 
 @njit(cache=True, error_model="numpy")
-def add_moments(first, last, rows, table, logs, scale, means, variances):
-    """Add mean and variance of the tables of a group, times ``scale``, see `table_moments`.
+def add_moments(first, last, rows, s, moments, scale, means, variances):
+    """Add mean and variance of the tables of a group in set ``s``, see `table_moments`.
 
-    Parameters
-    ----------
-    table : float64 (`N_ROWS`, topic slots)
-        That of its set from `tabulate_moments`.
-    logs : float64 (2, topic slots)
-        Scratch.
-    means, variances : int64 (topic slots,)
+    ``means`` and ``variances`` are int64 (topic slots,).
     """
-    x, inverse, base, half = logs[0], logs[1], table[BASE], table[LOG_OF_MOMENTS]
-    n_logs = 0
+    largest = moments.means.shape[2] - 1
     for e in range(first, last):
         m, n = rows.column[e], rows.count[e]
-        if n > FEW_MOMENTS:
-            x[n_logs] = base[m] + (n - 0.5)
-            n_logs += 1
+        if n <= largest:
+            means[m] += moments.means[s, m, n]
+            variances[m] += moments.variances[s, m, n]
         else:
-            means[m] += round(table[2 * n, m] * scale)
-            variances[m] += round(table[2 * n + 1, m] * scale)
-    for i in range(n_logs):
-        inverse[i] = 1.0 / x[i]
-    replace_by_logs(x, n_logs)
-    i = 0
-    for e in range(first, last):
-        m = rows.column[e]
-        if rows.count[e] > FEW_MOMENTS:
-            a = base[m]
-            mean = a * (x[i] - half[m])
-            variance = max(mean - a * a * (1.0 / (a + 0.5) - inverse[i]), 0.0)
-            means[m] += round((1.0 + mean) * scale)
+            a = moments.base[s, m]
+            log_end, log_half = log64(a + (n - 0.5)), moments.log_half[s, m]
+            mean, variance = moments_of_many(a, n, log_end, log_half)
+            means[m] += round(mean * scale)
             variances[m] += round(variance * scale)
-            i += 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -229,7 +229,7 @@ def divide_groups(
     contexts,
     pairs,
     launch,
-    tabulated,
+    odds_of_sides,
     bases,
     key,
     label_of_group,
@@ -250,8 +250,8 @@ def divide_groups(
     rows : Entries
         Topics of every group.
     contexts : (DenseContexts, BagContexts)
-    tabulated : float64 (2 n_pairs, n, topic slots)
-        Result of `tabulate_odds` for the sides; (0, 0, 0) with effects, and for ANCHORS.
+    odds_of_sides : Odds
+        Of the 2 n_pairs sides; empty with effects, and for ANCHORS.
     bases : GroupBases
     label_of_group : int32 (n_groups,)
         The previous labels, which are overwritten.
@@ -264,14 +264,14 @@ def divide_groups(
     """
     dense, bags = contexts
     n_pairs = len(pairs.anchors)
-    statistics, logs = np.empty(dense.stat_start[-1]), np.empty((2, tables.shape[1]))
+    statistics, has_odds = np.empty(dense.stat_start[-1]), odds_of_sides.base.size > 0
     for j in range(groups.chunk_start[first_chunk], groups.chunk_start[last_chunk]):
         before, label_of_group[j] = label_of_group[j], 2 * n_pairs
         p = pairs.pair_of_cluster[clusters[j]]
         if p < 0 or (mode == SCAN and not pairs.is_launched[p]):
             continue
         group = groups.first_group + j
-        side, is_scored = -1, False  # whether ``logs`` are those of the group
+        side = -1
         if group == pairs.anchors[p, 0]:
             side = 0
         elif group == pairs.anchors[p, 1]:
@@ -279,12 +279,12 @@ def divide_groups(
         elif mode == ANCHORS:
             continue
         else:
-            odds, is_scored = pairs.log_odds[p], pairs.is_launched[p]
-            if is_scored:
+            odds = pairs.log_odds[p]
+            if pairs.is_launched[p]:
                 odds = launch.log_sizes[2 * p] - launch.log_sizes[2 * p + 1]
-                if tabulated.size > 0:
-                    both = tabulated[2 * p], tabulated[2 * p + 1]
-                    odds += log_odds_of_topics(rows.start[j], rows.start[j + 1], rows, *both, logs)
+                if has_odds:
+                    sides = (2 * p, 2 * p + 1, odds_of_sides)
+                    odds += log_odds_of_topics(rows.start[j], rows.start[j + 1], rows, *sides)
                 else:
                     both = launch.shares[2 * p], launch.shares[2 * p + 1]
                     odds += content_log_odds(j, rows, bases, *both)
@@ -303,8 +303,8 @@ def divide_groups(
         label_of_group[j] = label
         n_moved[0] += label != before
         first, last = rows.start[j], rows.start[j + 1]
-        if mode == SCAN and tabulated.size > 0 and is_scored:
-            given = (tabulated[label], logs[side], FIXED_POINT)
+        if mode == SCAN and has_odds:
+            given = (label, odds_of_sides, FIXED_POINT)
             add_expected_tables(first, last, rows, *given, tables[label])
             continue
         lam = weight_of(j, bases)
@@ -327,7 +327,7 @@ def sum_table_moments(
     label_of_group,
     bases,
     shares,
-    tabulated,
+    moments,
     means,
     variances,
 ):
@@ -339,19 +339,19 @@ def sum_table_moments(
     Parameters
     ----------
     shares : float64 (3 n_pairs, topic slots)
-    tabulated : float64 (3 n_pairs, n, topic slots)
-        Result of `tabulate_moments`; (0, 0, 0) with effects.
+    moments : Moments
+        Of the 3 n_pairs sets; empty with effects.
     means, variances : int64 (3 n_pairs, topic slots)
     """
-    n_pairs, logs = len(shares) // 3, np.empty((2, shares.shape[1]))
+    n_pairs = len(shares) // 3
     for j in range(groups.chunk_start[first_chunk], groups.chunk_start[last_chunk]):
         label = np.int64(label_of_group[j])
         if label == 2 * n_pairs:
             continue
         first, last, lam = rows.start[j], rows.start[j + 1], weight_of(j, bases)
         for s in (label, 2 * n_pairs + label // 2):
-            if tabulated.size > 0:
-                given = (tabulated[s], logs, FIXED_POINT)
+            if moments.base.size > 0:
+                given = (s, moments, FIXED_POINT)
                 add_moments(first, last, rows, *given, means[s], variances[s])
                 continue
             for e in range(first, last):

@@ -9,7 +9,7 @@ from functools import cache
 
 from numba import cuda, float32, float64, int32, int64, uint32
 
-from mcsquared.kernels.cpu.effects import MAX_FAST_LAM, N_FACTORS
+from mcsquared.kernels.cpu.effects import FEW_FACTORS, MAX_FAST_LAM
 from mcsquared.kernels.cuda.clusters import add_context_scores, draw_cluster
 from mcsquared.kernels.cuda.launch import BLOCK_THREADS, N_WARPS, one_thread_each, one_warp_each
 from mcsquared.kernels.cuda.rng import two_uniforms
@@ -82,7 +82,7 @@ def log_rising(a, n, lam):
     if lam > MAX_FAST_LAM:
         return float32(log_rising_factorial(float64(a), n))
     one, two, three = float32(1.0), float32(2.0), float32(3.0)
-    if n <= N_FACTORS:
+    if n <= FEW_FACTORS:
         product = a
         if n > 1:
             product *= a + one
@@ -91,7 +91,7 @@ def log_rising(a, n, lam):
         if n > 3:
             product *= a + three
         return float32(math.log(product))
-    n_more = float32(n - N_FACTORS)
+    n_more = float32(n - FEW_FACTORS)
     product = a * (a + one) * (a + two) * (a + three)
     x, y = a + float32(4.0), a + float32(n)
     inverse_x, inverse_y = one / x, one / y

@@ -12,9 +12,16 @@ import numpy as np
 from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.kernels.cpu.effects import SourceRows, fill_rest_of_entries
 from mcsquared.kernels.cpu.lams import add_groups_given_lams
-from mcsquared.kernels.cpu.share_tables import tabulate_log_gammas, tabulate_moments, tabulate_odds
+from mcsquared.kernels.cpu.share_tables import (
+    Moments,
+    Odds,
+    tabulate_log_gammas,
+    tabulate_moments,
+    tabulate_odds,
+)
 from mcsquared.kernels.cpu.split_merge import (
     ANCHORS,
+    FIXED_POINT,
     GroupBases,
     Launch,
     Pairs,
@@ -33,6 +40,9 @@ from mcsquared.samplers.types import ContextDraw, Key, Labels, add_sums
 from mcsquared.state import TopicLabels
 
 SumsByName = dict[str, Any]
+_NONE, _NO_COUNTS = np.zeros((0, 0)), np.zeros((0, 0, 0), np.int64)
+NO_ODDS = Odds(_NONE, _NONE, np.zeros((0, 0, 0)), _NO_COUNTS)
+NO_MOMENTS = Moments(_NONE, _NONE, _NO_COUNTS, _NO_COUNTS)
 
 
 class DividedLabels(NamedTuple):
@@ -122,10 +132,10 @@ def divide(
     sides, bases = labels.sides.copy(), bases_of_groups(observations, labels, division)
     contexts = (observations.dense, observations.bags_given(division.category_shapes))
     groups = (observations.groups, labels.cluster_of_group, labels.rows, contexts)
-    tabulated = np.zeros((0, 0, 0))
+    odds = NO_ODDS
     if bases.rest.size == 0 and division.mode != ANCHORS:
-        tabulated = tabulate_odds(division.lam, launch.shares)
-    pairs = (division.pairs, launch, tabulated, bases)
+        odds = tabulate_odds(division.lam, launch.shares, FIXED_POINT)
+    pairs = (division.pairs, launch, odds, bases)
     arguments = (*division[:2], *groups, *pairs, division.key, sides)
     shapes = {"tables": (n_sides, n_slots), "log_proposal": n_sides // 2, "n_moved": 1}
     sums = _sum_chunks(observations, divide_groups, arguments, shapes, threads)
@@ -171,10 +181,10 @@ def sum_moments(
 ) -> tuple[DividedLabels, SumsByName]:
     """Sum means and variances of the numbers of tables of every set."""
     bases = bases_of_groups(observations, labels, sets)
-    tabulated = np.zeros((0, 0, 0))
+    moments = NO_MOMENTS
     if bases.rest.size == 0:
-        tabulated = tabulate_moments(sets.lam, sets.shares)
-    arguments = (observations.groups, labels.rows, labels.sides, bases, sets.shares, tabulated)
+        moments = tabulate_moments(sets.lam, sets.shares, FIXED_POINT)
+    arguments = (observations.groups, labels.rows, labels.sides, bases, sets.shares, moments)
     shapes = dict.fromkeys(("means", "variances"), sets.shares.shape)
     return labels, _sum_chunks(observations, sum_table_moments, arguments, shapes, threads)
 
