@@ -69,7 +69,7 @@ class Level:
         return "\n".join([f"{line}belong to one", *contexts])
 
     def take_units(self, units: Int64s, parent_of_child: Int32s) -> Level:
-        """Return some of the units, with other children."""
+        """Return the level of selected units, with new children."""
         contexts = {name: column[units] for name, column in self.contexts.items()}
         return Level(self.name, self.unit_names[units], contexts, parent_of_child)
 
@@ -139,7 +139,7 @@ def level_parts(levels: Sequence[Level]) -> LevelParts:
 
 
 def take_groups(levels: Sequence[Level], groups: Int64s) -> tuple[Level, ...]:
-    """Return the levels of selected groups; units and levels without any are dropped."""
+    """Return the levels of selected groups; units and levels without groups are dropped."""
     kept, children = [], groups
     for level in levels:
         parents = level.parent_of_child[children]
@@ -167,10 +167,10 @@ def levels_of_table(
 ) -> tuple[tuple[Level, ...], dict[str, Column], list[str]]:
     """Return the levels of a table, the contexts left to the groups, and notes.
 
-    ``levels`` are columns that name the unit of each row, the lowest level first, and ``columns``
-    contexts of the groups. Those that are constant within all units of a level move there, unless
-    many groups without a unit have them. No level may have the name of one of ``others``, which are
-    further contexts of the groups.
+    ``levels`` are the columns that name the unit of each row, the lowest level first. ``columns``
+    are contexts of the groups; those that are constant within all units of a level move there,
+    unless many groups without a unit have them. ``others`` are the names of further contexts of the
+    groups. No column of ``level_contexts`` may have the name of a context of the groups.
     """
     names = name_list(levels, "levels")
     given = _given_contexts(level_contexts, names, [*columns, *others])
@@ -225,7 +225,10 @@ def _parents(
     level: tuple[str, list[str]],
     lower: tuple[str, list[str]],
 ) -> Int32s:
-    """Return the unit of each child; raise `InputError` if the rows of a child disagree."""
+    """Return the unit of each child; raise `InputError` if the rows of a child disagree.
+
+    ``level`` and ``lower`` are the names of a level and of its units, and those of the level below.
+    """
     n_children = len(lower[1]) or len(child_of_row)
     parents = np.full(n_children, -1, np.int32)
     known = (child_of_row >= 0) & (unit_of_row >= 0)
@@ -243,9 +246,9 @@ def _parents(
 
 
 def _given_contexts(
-    level_contexts: Any, names: list[str], columns: Iterable[str]
+    level_contexts: Any, names: list[str], group_contexts: Iterable[str]
 ) -> dict[str, Table]:
-    """Return the frames of contexts of the levels as tables."""
+    """Return the data frames of ``level_contexts`` as tables; check the names of their columns."""
     if level_contexts is None:
         return {}
     if not isinstance(level_contexts, Mapping):
@@ -254,7 +257,7 @@ def _given_contexts(
             f"{type(level_contexts).__name__}"
         )
     tables: dict[str, Table] = {}
-    seen = dict.fromkeys(columns, "the groups")
+    seen = dict.fromkeys(group_contexts, "the groups")
     for name, frame in level_contexts.items():
         if name not in names:
             listed = ", ".join(map(repr, names)) or "none"
@@ -280,31 +283,32 @@ def move_contexts_to_levels(
 ) -> tuple[dict[str, Column], tuple[Level, ...]]:
     """Move contexts to the levels where a model has them; return those of groups, and the levels.
 
-    A column of a few new groups may be constant within units by chance, or vary within them.
-    ``contexts_of_level`` are the names of the contexts of each level, None for the groups.
+    The levels are those of the model, because a column of a few new groups may be constant within
+    units by chance, or vary within them. ``contexts_of_level`` are the names of the contexts of
+    each level, None for the groups.
     """
     n_groups = len(levels[0].parent_of_child)
-    units = np.arange(n_groups)
-    group_columns, unit_of_group = dict(columns), []
+    unit_of_group = np.arange(n_groups)
+    group_columns, units_by_level = dict(columns), []
     for level in levels:
-        units = np.where(units >= 0, level.parent_of_child[units], -1)
-        unit_of_group.append(units)
+        unit_of_group = np.where(unit_of_group >= 0, level.parent_of_child[unit_of_group], -1)
+        units_by_level.append(unit_of_group)
         for name, column in level.contexts.items():
-            group_columns.setdefault(name, rows_or_missing(column, units))
+            group_columns.setdefault(name, rows_or_missing(column, unit_of_group))
     placed = []
-    for level, units in zip(levels, unit_of_group, strict=True):
+    for level, unit_of_group in zip(levels, units_by_level, strict=True):
         names = [name for name in contexts_of_level.get(level.name, ()) if name in group_columns]
         contexts = {
             name: level.contexts[name]
             if name in level.contexts
-            else column_of_units(group_columns[name], units, level.n_units)
+            else column_of_units(group_columns[name], unit_of_group, level.n_units)
             for name in names
         }
         placed.append(replace(level, contexts=contexts))
     moved = {name for level in levels for name in contexts_of_level.get(level.name, ())}
-    groups = {
+    remaining = {
         name: column
         for name, column in group_columns.items()
         if name in contexts_of_level.get(None, ()) or (name in columns and name not in moved)
     }
-    return groups, tuple(placed)
+    return remaining, tuple(placed)

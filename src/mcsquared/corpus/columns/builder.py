@@ -18,7 +18,7 @@ from mcsquared.corpus.buffers import (
     Storage,
     recode_rows,
 )
-from mcsquared.corpus.columns.column import N_HINT, RANGED_KINDS, Column
+from mcsquared.corpus.columns.column import N_HINT_VALUES, RANGED_KINDS, Column
 from mcsquared.corpus.columns.values import category_label, parse_list, prefix_errors
 from mcsquared.corpus.content import check_magnitude, entries_of_rows
 from mcsquared.errors import InputError
@@ -124,17 +124,18 @@ class BufferedColumn:
     def describe(self, n_groups: int) -> str:
         """Return the line that `Column.describe` returns for all groups."""
         has_range = self.reference.kind in RANGED_KINDS
-        n_observed, bounds, first = 0, np.array([np.nan, np.nan]), np.zeros(0)
+        n_observed, bounds, first_values = 0, np.array([np.nan, np.nan]), np.zeros(0)
         for run in self.values.blocks():
             observed = self.read(run).observations()
             n_observed += observed.shape[0]
             if has_range and len(observed):
-                first = np.append(first, observed[: N_HINT - len(first)])
+                n_left = N_HINT_VALUES - len(first_values)
+                first_values = np.append(first_values, observed[:n_left])
                 bounds = np.array(
                     [np.fmin(bounds[0], observed.min()), np.fmax(bounds[1], observed.max())]
                 )
         column = self._with_values(bounds) if has_range else self.reference
-        return column._description(n_observed, n_groups, first)
+        return column._description(n_observed, n_groups, first_values)
 
 
 class ColumnBuilder:

@@ -16,9 +16,10 @@ from mcsquared.families.base import ConjugateFamily
 from mcsquared.families.dirichlet import count_matrix
 from mcsquared.families.registry import class_for_kind, column_kinds, kinds_of
 
-N_HINT = 1000  # values used to detect identifiers
-RANGED_KINDS = ("number", "date", "boolean")  # described by their range
-_SCALAR_KINDS = ("number", "date", "boolean", "count")
+N_HINT_VALUES = 1000  # first values from which `number_hint` detects identifiers
+# Scalar kinds in data that are read; counts are numbers converted for a family.
+RANGED_KINDS = ("number", "date", "boolean")
+_SCALAR_KINDS = (*RANGED_KINDS, "count")
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +76,8 @@ class Column:
             n_categories = 0 if self.categories is None else len(self.categories)
             if len(self.values) and not -1 <= self.values.min() <= self.values.max() < n_categories:
                 raise InputError(
-                    f"the codes of context {self.name!r} must be from -1 to {n_categories - 1}"
+                    f"the codes of context {self.name!r} must be from -1 to {n_categories - 1}, "
+                    f"got {self.values.min()} to {self.values.max()}"
                 )
         else:
             set_field(self, "values", _float_values(self.name, self.kind, self.values))
@@ -107,7 +109,7 @@ class Column:
 
     @property
     def width(self) -> int:
-        """Number of dimensions of an observation, or of categories (at least 1); 1 for a number."""
+        """Number of categories (at least 1), or dimensions of a vector; 1 for scalar kinds."""
         if self.categories is not None:
             return max(self.n_categories, 1)
         return int(self.values.shape[1]) if self.kind == "vector" else 1
@@ -130,7 +132,7 @@ class Column:
 
     @property
     def is_distinct(self) -> bool:
-        """Whether all values, or all items of a bag, occur once and so do not inform on clusters.
+        """Whether all values, or all items of bags, are distinct: no information about clusters.
 
         Examples
         --------
@@ -170,7 +172,7 @@ class Column:
         if self.categories is not None and hasattr(family, "size"):
             if family.size not in (None, self.width):
                 raise InputError(
-                    f"the family of context {self.name!r} must have size {self.n_categories} (its "
+                    f"the family of context {self.name!r} must have size {self.width} (its "
                     f"categories), got {family.size}"
                 )
             family = replace(family, size=self.width)  # type: ignore[type-var]
@@ -241,19 +243,21 @@ class Column:
 
     def describe(self) -> str:
         """Return a one-line description: kind, family, number of observations, extent."""
-        first = self.observations()[:N_HINT] if self.kind in RANGED_KINDS else ()
-        return self._description(int(self.observed.sum()), len(self), first)
+        has_range = self.kind in RANGED_KINDS
+        first_values = self.observations()[:N_HINT_VALUES] if has_range else ()
+        return self._description(int(self.observed.sum()), len(self), first_values)
 
-    def _description(self, n_observed: int, n_groups: int, first: Any) -> str:
-        """Return the description; ``first`` are the first observed numbers or dates."""
+    def _description(self, n_observed: int, n_groups: int, first_values: Any) -> str:
+        """Return the description; ``first_values`` are observed values of `RANGED_KINDS`."""
         family = class_for_kind(self.kind).name
         extent, note = self.extent(), self.note
         line = f"{self.name}: {self.kind}, family {family}, {n_observed} of {n_groups} observed"
         line += f", {extent}" if extent else ""
         if not note and self.kind == "category" and self.categories is not None:
             note = hint(self.categories.tolist(), n_observed)
-        elif not note and len(first):
-            note = number_hint(first, np.nanmin(self.values), np.nanmax(self.values), self.kind)
+        elif not note and len(first_values):
+            low, high = np.nanmin(self.values), np.nanmax(self.values)
+            note = number_hint(first_values, low, high, self.kind)
         return f"{line} ({note})" if note else line
 
 
@@ -268,10 +272,14 @@ def _float_values(name: str, kind: str, values: Any) -> Floats:
         raise InputError(f"context {name!r} must contain vectors of width >= 1, got 0")
     check_magnitude(array, f"context {name!r}")
     observed = array[~np.isnan(array)]
-    if kind == "boolean" and not np.isin(observed, (0.0, 1.0)).all():
-        raise InputError(f"context {name!r} (boolean) must contain 0 and 1 only")
-    if kind == "count" and not ((observed >= 0) & (observed == np.floor(observed))).all():
-        raise InputError(f"context {name!r} (count) must contain integers >= 0")
+    if kind == "boolean" and len(invalid := observed[~np.isin(observed, (0.0, 1.0))]):
+        raise InputError(
+            f"context {name!r} (boolean) must contain 0 and 1 only, got {invalid[0]:.10g}"
+        )
+    if kind == "count" and len(invalid := observed[(observed < 0) | (observed % 1 != 0)]):
+        raise InputError(
+            f"context {name!r} (count) must contain integers >= 0, got {invalid[0]:.10g}"
+        )
     return array
 
 
