@@ -41,7 +41,7 @@ StepFunction = Callable[[Sweep], None]
 
 BLOCKED_STEPS: tuple[StepFunction, ...] = (
     add_empty_slots,
-    draw_globals,  # ψ, ε, π, τ, φ
+    draw_globals,  # ψ, π, τ, φ, the weights of empty slots, and τ^(c) of effects
     draw_types,  # of units above groups; also l, if λ is finite and there are such units
     move_groups_with_unique_categories,  # z of some groups with φ integrated out, if λ is finite
     sweep_groups,  # z; also l, if it is drawn token by token

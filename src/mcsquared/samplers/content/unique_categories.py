@@ -15,11 +15,11 @@ from mcsquared.samplers.types import Globals, GroupTask, Labels
 
 
 class UniqueCategories(NamedTuple):
-    """Argument of `propose_moves`: globals, which categories occur once, and their priors."""
+    """Argument of `propose_moves`."""
 
     globals: Globals
-    is_unique: Bools
-    shapes: Floats
+    is_unique: Bools  # (categories of all bags,): whether a category occurs once
+    shapes: Floats  # (categories of all bags,): current Dirichlet parameters
 
 
 class Proposals(NamedTuple):
@@ -32,17 +32,17 @@ class Proposals(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """Argument of `apply_moves`: groups, indices in the corpus, increasing, and their clusters."""
+    """Argument of `apply_moves`: the groups that move, and their new clusters."""
 
-    groups: Int64s
-    clusters: Int32s
+    groups: Int64s  # (n,): indices in the corpus, increasing
+    clusters: Int32s  # (n,)
 
 
 def propose_moves(
     observations: Observations, labels: Labels, argument: UniqueCategories, threads: ThreadPool
 ) -> tuple[Labels, Proposals]:
     """Draw a cluster for every group with a unique category, regardless of its bags."""
-    chosen = groups_with(observations.bags, argument.is_unique)
+    chosen = groups_with_categories(observations.bags, argument.is_unique)
     task = GroupTask(observations, labels, argument.globals, threads)
     base, tabulated = tabulate_factorials(task)
     contexts = GroupOrder(task).contexts
@@ -55,6 +55,7 @@ def propose_moves(
         propose_clusters(first, last, *tokens, *weights, argument.globals.key, proposed)
 
     share = len(chosen) / max(observations.n_groups, 1)
+    # In nanoseconds, per token and per cluster of a group.
     work = 5.0 * observations.n_tokens * share + 12.0 * len(chosen) * len(base)
     threads.map(len(chosen), run, work=work)
     clusters = labels.cluster_of_group[chosen]
@@ -63,11 +64,11 @@ def propose_moves(
     return labels, Proposals(groups, clusters, proposed, bags_of_groups)
 
 
-def groups_with(bags: BagContexts, is_unique: Bools) -> Int64s:
-    """Return the groups that have at least one of the categories, increasing."""
+def groups_with_categories(bags: BagContexts, is_chosen: Bools) -> Int64s:
+    """Return the groups that have at least one of the chosen categories, increasing."""
     groups = [np.zeros(0, np.int64)]
     for start in bags.start:
-        entries = np.flatnonzero(is_unique[bags.category[start[0] : start[-1]]])
+        entries = np.flatnonzero(is_chosen[bags.category[start[0] : start[-1]]])
         groups.append(np.searchsorted(start, start[0] + entries, side="right") - 1)
     return np.unique(np.concatenate(groups))
 

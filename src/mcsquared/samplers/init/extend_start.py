@@ -17,7 +17,7 @@ from mcsquared.samplers.content.groups import content_of
 from mcsquared.samplers.content.python_families import integrated_families
 from mcsquared.samplers.steps.contexts import draw_contexts
 from mcsquared.samplers.steps.globals import begin_content
-from mcsquared.samplers.steps.weights import draw_shares
+from mcsquared.samplers.steps.weights import draw_log_topic_shares
 from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
 from mcsquared.samplers.types import Globals, GroupTask, Key, Labels, Sweep, Weights
 from mcsquared.state import NO_BOUNDS, State
@@ -51,7 +51,7 @@ class StartExtension:
         with np.errstate(divide="ignore"):
             log_cluster_weights = np.log(groups) - np.log(groups.sum())
         sweep = Sweep(state, observations, priors, NO_BOUNDS, key)
-        log_shares = draw_shares(sweep, state.topic_weights)
+        log_shares = draw_log_topic_shares(sweep, state.topic_weights)
         weights = Weights(state.topic_weights, log_cluster_weights, log_shares)
         contexts = draw_contexts(sweep)
         content, shares = begin_content(sweep)(weights, math.inf)

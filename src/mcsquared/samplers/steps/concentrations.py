@@ -65,7 +65,7 @@ def resample_v_given_weights(state: State, prior: Concentration, rng: Rng) -> fl
 
         p(v | O, ε)  ∝  p(v) Π_k Γ(v) / Γ(v + O_k) Π_m Γ(vε_m + O_km) / Γ(vε_m)
 
-    Given q_km alone, v moves by about one over the root of their number.
+    Given q_km alone, log v moves by about 1 / √Σ q_km in a sweep.
     """
     if not isinstance(prior, Gamma):
         return float(prior)

@@ -7,8 +7,9 @@ The probabilities of the categories of a context in cluster k are φ_k ~ Dir(g b
     t_kv ~ CRT(n_kv, g b_v),   b ~ Dir(1 + Σ_k t_kv)
 
 g is drawn before the tables t, because they all but determine it: given them, log g would move by
-about one over the root of the number of ties, a hundredth per sweep. The larger g, the less the
-context differs between clusters: one that is unrelated to them does not affect them.
+about 1 / √n in a sweep, with n the number of observations that open no table, i.e. by a hundredth.
+The larger g, the less the context differs between clusters: one that is unrelated to them does not
+affect them.
 """
 
 import math

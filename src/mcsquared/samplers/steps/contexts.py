@@ -19,7 +19,7 @@ from mcsquared.samplers.types import ContextDraw, Sweep
 
 ROWS_PER_CHUNK = 8 * ROWS_PER_PASS  # categories whose probabilities are summed together
 CATEGORY_COST = 20.0  # nanoseconds to draw the share of one category in one cluster
-MIN_BAG_SHAPE = 1e-30  # logarithms of variates of a smaller shape exceed the largest float
+MIN_BAG_SHAPE = 1e-30  # the log of a variate with a much smaller shape overflows float32
 
 
 def draw_contexts(sweep: Sweep, with_bags: bool = True) -> ContextDraw:
@@ -34,15 +34,20 @@ def draw_contexts(sweep: Sweep, with_bags: bool = True) -> ContextDraw:
 
 
 def can_integrate_bags(sweep: Sweep) -> bool:
-    """Return whether there are bags, λ is finite, and the sweep over the groups integrates nothing.
+    """Return whether φ of bags can be integrated out in `move_groups_with_unique_categories`.
 
-    Models with levels or effects are excluded, and so are backends that draw φ on a device.
+    This requires bags, a finite λ, and a backend that draws φ on the host. Models with levels,
+    effects, or a context whose parameters `sweep_groups` integrates out are excluded.
     """
     state, observations = sweep.state, sweep.observations
-    integrated = any(is_integrated(context) for context in observations.python_contexts)
-    has_sources = bool(state.levels) or state.effects is not None
-    simple = bool(observations.bag_families) and not (integrated or has_sources)
-    return simple and math.isfinite(state.lam) and sweep.backend.draws_contexts_on_host
+    integrates_context = any(is_integrated(context) for context in observations.python_contexts)
+    has_levels_or_effects = bool(state.levels) or state.effects is not None
+    return (
+        bool(observations.bag_families)
+        and not (integrates_context or has_levels_or_effects)
+        and math.isfinite(state.lam)
+        and sweep.backend.draws_contexts_on_host
+    )
 
 
 def draw_missing_bags(sweep: Sweep) -> None:
@@ -115,9 +120,9 @@ def draw_log_categories(sweep: Sweep) -> Float32s:
                 arguments = (counts[rows], shapes[rows], key, first_row[bag])
                 draw_category_variates(*cells, *arguments, logs[rows])
             else:
-                gammas = (counts.shape[1], counts[rows].reshape(-1), float(shapes[rows.start]))
+                inputs = (counts.shape[1], counts[rows].reshape(-1), float(shapes[rows.start]))
                 out = (logs[rows].reshape(-1), first_pass[bag] * ROWS_PER_PASS)
-                draw_gamma_rows(*cells, *gammas, int(Step.CATEGORIES), key, True, *out)
+                draw_gamma_rows(*cells, *inputs, int(Step.CATEGORIES), key, True, *out)
             sums = (largest[chunks_of_bag], total[chunks_of_bag])
             sum_exponentials(part.start, part.stop, ROWS_PER_CHUNK, logs[rows], *sums)
 

@@ -1,7 +1,7 @@
 """λ with the tables of groups integrated out, and then new tables.
 
-Given the tables, which depend on λ, log λ would move by about one over the root of their number.
-Given τ ~ Dir(vε + O) instead, steps of any size are possible: with k the cluster of group j,
+Given T tables, which depend on λ, log λ would move by about 1 / √T in a sweep. Given instead
+τ ~ Dir(vε + O), steps of any size are possible: with k the cluster of group j,
 
     p(λ | n, τ)  ∝  p(λ) Π_j Γ(λ) / Γ(λ + N_j) Π_m Γ(λτ_km + n_jm) / Γ(λτ_km)
 
@@ -26,7 +26,7 @@ from mcsquared.samplers.content import divisions
 from mcsquared.samplers.content.divisions import LamCandidates
 from mcsquared.samplers.steps.concentrations import MAX_LOG
 from mcsquared.samplers.steps.effects import with_unused_weight
-from mcsquared.samplers.steps.weights import draw_shares
+from mcsquared.samplers.steps.weights import draw_log_topic_shares
 from mcsquared.samplers.types import Key, Sweep
 
 N_CANDIDATES = 16
@@ -44,16 +44,17 @@ def resample_lam_and_tables(sweep: Sweep, key: Key, sum_groups: SumGroups) -> No
     state, prior = sweep.state, sweep.priors.lam
     if not isinstance(prior, Gamma) or state.effects is not None:
         return
-    log_shares = draw_shares(sweep, with_unused_weight(state), key)
+    log_shares = draw_log_topic_shares(sweep, with_unused_weight(state), key)
     shares, rng = np.maximum(np.exp(log_shares), MIN_TOPIC_SHARE), key.generator(Step.LAM)
     spacing = math.exp(rng.uniform(math.log(MIN_SPACING), math.log(MAX_SPACING)))
     position = np.arange(N_CANDIDATES) - rng.integers(N_CANDIDATES)
     grid = math.log(state.lam) + spacing * position
     lams = np.exp(np.clip(grid, -MAX_LOG, MAX_LOG))
     found = sum_groups(divisions.sum_given_lams, LamCandidates(shares, lams, False, key))
-    density = found["log_likelihood"] / FIXED_POINT + log_prior(sweep, prior, lams)
-    density[np.abs(grid) > MAX_LOG] = -np.inf
-    chosen = draw_index(np.exp(density - density.max()), rng)
+    log_density = found["log_likelihood"] / FIXED_POINT
+    log_density += log_terms_without_topics(sweep, prior, lams)
+    log_density[np.abs(grid) > MAX_LOG] = -np.inf
+    chosen = draw_index(np.exp(log_density - log_density.max()), rng)
     state.lam = float(lams[chosen])
     candidate = LamCandidates(shares, lams[chosen : chosen + 1], True, key)
     tables = sum_groups(divisions.sum_given_lams, candidate)["tables"]
@@ -61,8 +62,8 @@ def resample_lam_and_tables(sweep: Sweep, key: Key, sum_groups: SumGroups) -> No
     state.tables_in_cluster = tables.astype(np.int32) if fits else tables
 
 
-def log_prior(sweep: Sweep, prior: Gamma, lams: Floats) -> Floats:
-    """Return the log-density of log λ and the factors of the lengths of groups."""
+def log_terms_without_topics(sweep: Sweep, prior: Gamma, lams: Floats) -> Floats:
+    """Return log p(log λ) + Σ_j ln Γ(λ) − ln Γ(λ + N_j) of every λ, up to a constant."""
     lengths = sweep.observations.layout.lengths
     log_factorials = [sum_log_rising_factorials(float(lam), *lengths) for lam in lams]
     return prior.shape * np.log(lams) - prior.rate * lams - np.array(log_factorials)

@@ -15,8 +15,9 @@ If groups vary within their cluster (λ finite), the third line is
 The last line divides by the density of τ given the tables, so that τ does not count (Besag, "A
 candidate's formula", Biometrika 76, 1989): for any τ, the mean of its exponential over the tables
 o_jm ~ CRT(n_jm, λ τ_km) is p(l | z, v ε, λ). The density of τ itself has a dimension per topic and
-cluster, so that clusterings with different numbers of clusters could not be compared. With effects
-b_j replaces τ_k, and the values of effects have the same term as clusters.
+cluster, so that clusterings with different numbers of clusters could not be compared. With effects,
+b_j of `mcsquared.model.effects` replaces τ_k in Σ_j, and the values of effects have the same terms
+as the clusters in Σ_k.
 
 Base measures of the data are left out: they do not depend on the assignments.
 """
@@ -83,18 +84,19 @@ def record_varying_log_joint(sweep: Sweep) -> None:
 
 
 def log_effects_on_host(sweep: Sweep, active: Bools, weights: Floats) -> float:
-    """Return the terms of the topic weights of all values of effects.
+    """Return the terms of the topic shares τ^(c) of all values of effects.
 
     ``weights`` is ε of the ``active`` topics and, last, of all others.
     """
     effects, drawn, total = sweep.state.effects, sweep.globals.effects, 0.0
     if effects is None or drawn is None:
         return total
-    topics = np.zeros(len(active) + 1)  # without copies of the columns of active topics
-    topics[:-1][active], topics[-1] = weights[:-1], weights[-1]
+    # Of all slots, because selecting the columns of active topics would copy the arrays below.
+    weight_of_slot = np.zeros(len(active) + 1)
+    weight_of_slot[:-1][active], weight_of_slot[-1] = weights[:-1], weights[-1]
     for v, (first, last) in zip(effects.v, pairwise(sweep.priors.effect_offsets), strict=True):
         log_shares, tables = drawn.log_shares[first:last], effects.tables[first:last]
-        total += log_ratio_given_tables(log_shares, float(v) * topics, tables)
+        total += log_ratio_given_tables(log_shares, float(v) * weight_of_slot, tables)
     return total
 
 
@@ -140,9 +142,9 @@ def log_clusters(
     occupied = state.counts.groups_in_cluster > 0
     if log_levels is not None:
         return log_levels + _log_contexts(state, observations, occupied)
-    groups = state.counts.groups_in_cluster[occupied].astype(np.float64)
+    sizes = state.counts.groups_in_cluster[occupied].astype(np.float64)
     alpha = state.alpha
-    total = len(groups) * math.log(alpha) + float(gammaln(groups).sum())
+    total = len(sizes) * math.log(alpha) + float(gammaln(sizes).sum())
     total += float(gammaln(alpha) - gammaln(alpha + observations.n_groups))
     return total + _log_contexts(state, observations, occupied)
 
@@ -217,17 +219,20 @@ def log_bags(state: State, observations: Observations) -> float:
     counts, total = state.counts, 0.0
     categories = np.ascontiguousarray(counts.category_counts.T)
     bags = observations.bag_columns_given(state.category_shapes)
-    for (family, columns), observed in zip(bags, counts.category_totals.T, strict=True):
+    for (family, columns), totals in zip(bags, counts.category_totals.T, strict=True):
         if np.ndim(family.shapes):
             total += float(family.log_marginal(counts.category_counts[:, columns]).sum())
         else:
             bounds = np.array([columns.start, columns.stop])
-            total += _begin_log_counts(categories, family.kernel_parameters(), observed, bounds)()
+            total += _begin_log_counts(categories, family.kernel_parameters(), totals, bounds)()
     return total
 
 
 def log_density_of_totals(prior: Floats, totals: Int64s) -> float:
-    """Return Σ ln Γ(c size) − ln Γ(c size + n), the terms that depend on the totals n alone."""
+    """Return Σ ln Γ(c size) − ln Γ(c size + n), the terms that depend on the totals n alone.
+
+    ``prior`` is c and the number of categories, size.
+    """
     concentration, size = prior
     multiplicity = np.ones(len(totals), np.int64)
     return -sum_log_rising_factorials(concentration * size, totals, multiplicity)
@@ -242,9 +247,9 @@ def _begin_log_counts(
 ) -> Callable[[], float]:
     """Start computing the log-density of counts, their Dir(c, ..., c) probabilities integrated out.
 
-    Returns a function that finishes it. ``counts`` has a column per distribution, with the sums
-    ``totals``, ``prior`` is c and the number of categories, and ``bounds`` are the chunks of the
-    rows that belong to these distributions.
+    Returns a function that finishes it. ``counts`` has a column per distribution and a row per
+    category, also of other distributions; ``bounds`` are chunks of the rows to use. ``totals`` are
+    the sums of these rows, and ``prior`` is c and the number of categories.
     """
     tabulated, by_chunk = log_rising_factorials(prior[0], N_TABULATED), np.zeros(len(bounds) - 1)
 

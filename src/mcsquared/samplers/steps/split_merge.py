@@ -50,7 +50,7 @@ from mcsquared.samplers.steps.effects import draw_effects, with_unused_weight
 from mcsquared.samplers.steps.groups import update_counts
 from mcsquared.samplers.steps.lam import resample_lam_and_tables
 from mcsquared.samplers.steps.split_merge_levels import RootWeights
-from mcsquared.samplers.steps.weights import draw_shares
+from mcsquared.samplers.steps.weights import draw_log_topic_shares
 from mcsquared.samplers.types import Key, Sums, Sweep
 
 FIRST_SWEEPS, PERIOD = 60, 5  # every sweep at first, then fewer: most proposals are rejected
@@ -78,7 +78,7 @@ def split_and_merge_clusters(sweep: Sweep) -> None:
     SplitMergeRound(sweep, key, None if effects is None else rows_of_values(effects)).run()
     sweep.backend.load_clusters(state)
     if effects is not None:
-        log_shares = draw_shares(sweep, topics, last_key)
+        log_shares = draw_log_topic_shares(sweep, topics, last_key)
         argument = TableParameters(state.lam, log_shares, effects, last_key)
         sums = sweep.backend.sum_groups(redraw_tables, argument)
         state.tables_in_cluster = sums["tables_in_cluster"]

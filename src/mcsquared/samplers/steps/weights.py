@@ -1,7 +1,7 @@
 """Weights given counts: ε with its tail, π, and τ.
 
-Given the counts of the occupied topics, the root measure is (ε_1, ..., ε_M, ε_new) ~ Dir(u, η).
-ε_new is broken into sticks for the empty slots and truncated there: the last slot takes the rest.
+Given q_m tables of each occupied topic, (ε_1, ..., ε_M, ε_new) ~ Dir(q_1, ..., q_M, η). ε_new is
+divided among the empty slots by stick-breaking, of which the last slot takes the rest.
 Nothing depends on the order of topics, and the number of empty slots does not affect the occupied
 ones. The same holds for clusters.
 """
@@ -16,13 +16,14 @@ from mcsquared.samplers.steps.slots import topic_bound
 from mcsquared.samplers.types import Key, Sweep, Weights
 
 SHARE_COST = 100.0  # nanoseconds to draw the share of one topic in one cluster
-NEGLIGIBLE_SHARE = 1e-20  # smaller ones count as 0: products would underflow or be slow
+NEGLIGIBLE_SHARE = 1e-20  # smaller ones are set to 0: products would underflow or be subnormal
 
 
 def draw_weights(sweep: Sweep) -> Weights:
     """Draw π, τ and the tails, given counts, ε and the concentrations."""
-    topics = topic_weights_with_tail(sweep)
-    return Weights(topics, draw_log_cluster_weights(sweep), draw_shares(sweep, topics))
+    topic_weights = topic_weights_with_tail(sweep)
+    log_cluster_weights = draw_log_cluster_weights(sweep)
+    return Weights(topic_weights, log_cluster_weights, draw_log_topic_shares(sweep, topic_weights))
 
 
 def topic_weights_with_tail(sweep: Sweep) -> Floats:
@@ -48,7 +49,7 @@ def draw_log_cluster_weights(sweep: Sweep) -> Floats:
 def draw_log_root(
     counts: Int64s, concentration: float, bound: int | None, rng: Rng, tail_rng: Rng
 ) -> Floats:
-    """Draw the log of weights ~ Dir(counts, c), with the last part divided among empty slots."""
+    """Draw the log of weights ~ Dir(counts, concentration), the last divided among empty slots."""
     occupied = counts > 0
     log_weights = np.full(len(counts), -np.inf)
     weights, log_unused = draw_dp_weights(counts[occupied], concentration, rng)
@@ -80,9 +81,9 @@ def log_sticks(n: int, concentration: float, rng: Rng) -> Floats:
     return log_taken + log_rest
 
 
-def draw_shares(sweep: Sweep, topics: Floats, key: Key | None = None) -> Floats:
-    """Draw the log of τ_k ~ Dir(v ε + O_k) for every cluster slot; ``topics`` is ε."""
-    tables, prior = np.ascontiguousarray(sweep.state.tables), sweep.state.v * topics
+def draw_log_topic_shares(sweep: Sweep, topic_weights: Floats, key: Key | None = None) -> Floats:
+    """Draw the log of τ_k ~ Dir(v ε + O_k) for every cluster slot; ``topic_weights`` is ε."""
+    tables, prior = np.ascontiguousarray(sweep.state.tables), sweep.state.v * topic_weights
     log_shares, step = np.empty(tables.shape), int(Step.TOPIC_SHARES)
 
     def draw(first: int, last: int) -> None:

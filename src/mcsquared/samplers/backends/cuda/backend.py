@@ -177,7 +177,7 @@ class CudaBackend(Backend):
         self._resize(state)
         self.content.draw(sweep)
         topics = topic_weights_with_tail(sweep)
-        log_shares = self._draw_shares(state.v * topics, key)
+        log_shares = self._draw_log_topic_shares(state.v * topics, key)
         self.content.prepare()
         self._tabulate_base(state.lam)
         effects = None if self.effects is None else self.effects.draw(state, topics, key)
@@ -197,7 +197,7 @@ class CudaBackend(Backend):
             self._allocate(new)
             self._load_tables(state)
 
-    def _draw_shares(self, prior: Floats, key: Key) -> Any:
+    def _draw_log_topic_shares(self, prior: Floats, key: Key) -> Any:
         """Draw the log of τ_k ~ Dir(v ε + O_k) for every cluster slot; ``prior`` is v ε."""
         buffers, out = self.buffers, self.buffers.device["log_shares"]
         copy_to_device(prior, buffers.prior)  # also used for the cluster tables
