@@ -93,7 +93,7 @@ def _without(sweep: Sweep, cluster: int) -> Sweep:
     """Return a sweep of the same state, with the groups of a cluster in the other clusters."""
     from mcsquared.samplers.backends.local import LocalBackend
     from mcsquared.samplers.init.assignments import blocked_state
-    from mcsquared.samplers.init.candidates import draw_globals, sweep_clusters
+    from mcsquared.samplers.init.candidates import draw_globals_of_clusters, sweep_clusters
 
     state, observations = sweep.state, sweep.observations
     rng, clusters = np.random.default_rng(cluster), state.cluster_of_group
@@ -109,7 +109,7 @@ def _without(sweep: Sweep, cluster: int) -> Sweep:
     drawn = replace(sweep, state=copies[0], backend=LocalBackend(*given))
     drawn.backend.load_labels(copies[0], sweep.key)
     is_member = copies[0].cluster_of_group == number
-    draw_globals(drawn)
+    draw_globals_of_clusters(drawn)
     log_weights = drawn.globals.weights.log_cluster_weights
     log_weights[copies[0].counts.groups_in_cluster == 0] = log_weights[number] = -np.inf
     sweep_clusters(drawn)

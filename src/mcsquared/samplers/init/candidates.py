@@ -53,16 +53,16 @@ MIN_GROUPS = 4  # per cluster, on average
 def with_better_clusters(
     state: State, observations: Observations, priors: Priors, seed: int, chain: int, bounds: Bounds
 ) -> State:
-    """Return the state of the more probable candidate: its clusters, or those found from one.
+    """Return the more probable of the states sampled from the given clusters and from a single one.
 
     Topics are those of ``state``, and λ is finite. A state with a single cluster is returned as
     it is.
     """
     if state.n_clusters < 2 or not observations.n_tokens:
         return state
-    one = np.zeros(observations.n_groups, np.int32)
+    single = np.zeros(observations.n_groups, np.int32)
     candidates: list[tuple[float, State]] = []
-    for clusters, offset in zip((state.cluster_of_group, one), CANDIDATE_CHAINS, strict=True):
+    for clusters, offset in zip((state.cluster_of_group, single), CANDIDATE_CHAINS, strict=True):
         key = Key(seed, offset + chain, 0)
         candidates.append(sample_candidate(clusters, state, observations, priors, key, bounds))
     return max(candidates, key=lambda found: found[0])[1]
@@ -84,9 +84,9 @@ def with_best_number_of_clusters(
         return state
     arguments = (state, observations, priors)
     shares = topic_shares_of_groups(observations, state)
-    key, key_of_one = (Key(seed, offset + chain, 0) for offset in CANDIDATE_CHAINS)
-    one = np.zeros(observations.n_groups, np.int32)
-    best = sample_candidate(one, *arguments, key_of_one, bounds)
+    key, key_of_single = (Key(seed, offset + chain, 0) for offset in CANDIDATE_CHAINS)
+    single = np.zeros(observations.n_groups, np.int32)
+    best = sample_candidate(single, *arguments, key_of_single, bounds)
     for count in counts:
         clusters = cluster_rows(shares, count, key.generator(Step.CLUSTER_PAIRS))
         found = sample_candidate(clusters, *arguments, key, bounds)
@@ -104,7 +104,7 @@ def sample_candidate(
     key: Key,
     bounds: Bounds,
 ) -> tuple[float, State]:
-    """Return log p(z, l, x, ε) of a state found from these clusters, and this state.
+    """Return the `log_probability` of a state sampled from these clusters, and the state.
 
     Its topics are those of ``state``.
     """
@@ -116,7 +116,7 @@ def sample_candidate(
 def sample_clusters(
     state: State, observations: Observations, priors: Priors, key: Key, bounds: Bounds
 ) -> float:
-    """Sample clusters and concentrations given the topics; return log p(z, l, x, ε)."""
+    """Sample clusters and concentrations given the topics; return the `log_probability`."""
     backend = LocalBackend(observations, priors)
     backend.load_labels(state, key)
     for number in range(1, N_SWEEPS + 1):
@@ -129,7 +129,7 @@ def sample_clusters(
     return value
 
 
-def draw_globals(sweep: Sweep) -> None:
+def draw_globals_of_clusters(sweep: Sweep) -> None:
     """Draw the globals that clusters depend on, given the topics."""
     sweep.globals = draw_without_content(sweep)
 
@@ -149,7 +149,7 @@ def _draw_clusters(
 
 STEPS = (
     add_empty_slots,
-    draw_globals,
+    draw_globals_of_clusters,
     move_groups_with_unique_categories,
     sweep_clusters,
     draw_cluster_tables,
@@ -160,7 +160,7 @@ STEPS = (
 
 
 def log_probability(sweep: Sweep) -> float:
-    """Return an estimate of log p(z, l, x, ε), and of the concentrations."""
+    """Return an estimate of log p(z, l, x, ε), plus the log-density of the concentrations."""
     state, observations = sweep.state, sweep.observations
     active = state.counts.tokens_in_topic > 0
     weights = np.maximum(state.topic_weights[active], np.finfo(np.float64).tiny)
