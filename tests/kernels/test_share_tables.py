@@ -12,9 +12,9 @@ from mcsquared.kernels.cpu.share_tables import (
     add_moments,
     log_odds_of_topics,
     log_rising_given,
+    tabulate_likelihoods,
     tabulate_log_gammas,
     tabulate_moments,
-    tabulate_odds,
 )
 from mcsquared.kernels.cpu.special import log_rising_factorial
 from mcsquared.kernels.cpu.split_merge import GroupBases, content_log_odds, table_moments
@@ -39,7 +39,7 @@ def shares(seed=0):
 @pytest.mark.parametrize("seed", range(3))
 def test_odds_agree_with_the_formula_of_each_topic(seed):
     one, other = tau = shares(seed)
-    found = log_odds_of_topics(*GROUP, 0, 1, tabulate_odds(LAM, tau, SCALE))
+    found = log_odds_of_topics(*GROUP, 0, 1, tabulate_likelihoods(LAM, tau, SCALE))
     expected = content_log_odds(1, ROWS, GroupBases(LAM, np.zeros(0), np.zeros(0)), one, other)
     assert found == pytest.approx(expected, rel=1e-12)
 
@@ -47,10 +47,10 @@ def test_odds_agree_with_the_formula_of_each_topic(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_expected_tables_are_the_means_of_each_topic(seed):
     tau = shares(seed)
-    odds = tabulate_odds(LAM, tau, SCALE)
+    likelihoods = tabulate_likelihoods(LAM, tau, SCALE)
     for side in range(2):
         tables = np.zeros(N_SLOTS, np.int64)
-        add_expected_tables(*GROUP, side, odds, SCALE, tables)
+        add_expected_tables(*GROUP, side, likelihoods, SCALE, tables)
         base = LAM * tau[side, : len(COUNTS)]
         expected = [table_moments(n, a)[0] for n, a in zip(COUNTS, base, strict=True)]
         np.testing.assert_allclose(tables[: len(COUNTS)] / SCALE, expected, rtol=1e-7)

@@ -1,7 +1,7 @@
 """Functions of λτ that the groups of a set have in common, tabulated by set and topic.
 
 Splits and merges of clusters evaluate the same functions of λτ_m and of the number n of tokens for
-all groups of a set. They are tabulated for small n; for larger ones a logarithm is left.
+all groups of a set. They are tabulated for small n; a larger n requires one logarithm.
 """
 
 from typing import NamedTuple
@@ -12,35 +12,39 @@ from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.fast_math import log64
 from mcsquared.kernels.cpu.special import HALF_LOG_TWO_PI, log_rising_factorial, stirling_series
 
-MAX_TABULATED, MAX_CELLS = 64, 1 << 18  # largest n of a table, and number of its cells
-FEW, FEW_MOMENTS = 4, 3  # larger n use Stirling's formula, and its derivatives for moments
-SHIFT = 8  # ln Γ(a) = ln Γ(a + 8) − log a (a + 1) ... (a + 7)
+MAX_TABULATED, MAX_CELLS = 64, 1 << 18  # largest n, and number of cells, of a lookup table
+# Largest n of exact log-likelihoods and of exact moments; Stirling's formula, or its derivatives,
+# approximate those of larger n.
+MAX_EXACT, MAX_EXACT_MOMENTS = 4, 3
+SHIFT = 8  # ln Γ(a) = ln Γ(a + 8) − log [a (a + 1) ... (a + 7)]
 LARGEST_BASE = 1e4  # above it, differences of log-gammas lose digits
 
 
-class Odds(NamedTuple):
-    """Log-likelihoods and expected tables of n tokens in every set, from `tabulate_odds`."""
+class Likelihoods(NamedTuple):
+    """Log-likelihoods and expected tables of n tokens in every set, see `tabulate_likelihoods`."""
 
     base: np.ndarray  # float64 (n_sets, topic slots): a = λτ
     log_half: np.ndarray  # float64 (n_sets, topic slots): log(a + ½)
-    # float64 (n_sets, topic slots, n + 1): ln Γ(a + n) − ln Γ(a), approximately, up to a term in n
+    # float64 (n_sets, topic slots, largest + 1): ln Γ(a + n) − ln Γ(a), approximately, up to a term
+    # that depends on n alone; log a for n = 1
     log_rising: np.ndarray
-    tables: np.ndarray  # int64 (n_sets, topic slots, n + 1): means of CRT(n, a), in fixed point
+    # int64 (n_sets, topic slots, largest + 1): means of CRT(n, a), in fixed point
+    tables: np.ndarray
 
 
 class Moments(NamedTuple):
-    """Mean and variance of the tables of n tokens in every set, from `tabulate_moments`."""
+    """Mean and variance of the tables of n tokens in every set, see `tabulate_moments`."""
 
     base: np.ndarray  # float64 (n_sets, topic slots): a = λτ
     log_half: np.ndarray  # float64 (n_sets, topic slots): log(a + ½)
-    means: np.ndarray  # int64 (n_sets, topic slots, n + 1), in fixed point
-    variances: np.ndarray  # int64 (n_sets, topic slots, n + 1), in fixed point
+    means: np.ndarray  # int64 (n_sets, topic slots, largest + 1), in fixed point
+    variances: np.ndarray  # int64 (n_sets, topic slots, largest + 1), in fixed point
 
 
 @njit(cache=True, error_model="numpy")
 def largest_tabulated(n_cells):
     """Return the largest n that is tabulated, given the number of sets times topic slots."""
-    return max(min(MAX_TABULATED, MAX_CELLS // max(n_cells, 1)), FEW)
+    return max(min(MAX_TABULATED, MAX_CELLS // max(n_cells, 1)), MAX_EXACT)
 
 
 @njit(cache=True, error_model="numpy")
@@ -51,8 +55,8 @@ def replace_by_logs(x, n):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def tabulate_odds(lam, shares, scale):
-    """Return `Odds` of sets with positive topic shares τ, float64 (n_sets, topic slots).
+def tabulate_likelihoods(lam, shares, scale):
+    """Return `Likelihoods` of sets with positive topic shares τ, float64 (n_sets, topic slots).
 
     Expected tables are multiplied by ``scale``.
     """
@@ -60,52 +64,56 @@ def tabulate_odds(lam, shares, scale):
     base, log_half = np.empty(shares.shape), np.empty(shares.shape)
     log_rising = np.zeros((n_sets, n_slots, largest + 1))
     tables = np.zeros((n_sets, n_slots, largest + 1), np.int64)
-    logs = np.empty(largest + FEW + 2)
+    logs = np.empty(largest + MAX_EXACT + 2)
     for s in range(n_sets):
         for m in range(n_slots):
             a = lam * shares[s, m]
             fill_logs(a, largest, logs)
             base[s, m], log_half[s, m] = a, logs[-1]
             rising, means = log_rising[s, m], tables[s, m]
-            for n in range(1, FEW + 1):
+            for n in range(1, MAX_EXACT + 1):
                 rising[n] = rising[n - 1] + logs[largest + n]
             mean = 0.0
-            for n in range(1, FEW_MOMENTS + 1):
+            for n in range(1, MAX_EXACT_MOMENTS + 1):
                 mean += a / (a + (n - 1)) if n > 1 else 1.0
                 means[n] = round(mean * scale)
-            start = log_of_large_base(a, logs[largest + 1], logs[-1])
-            for n in range(FEW + 1, largest + 1):
+            start = stirling_terms_of_base(a, logs[largest + 1], logs[-1])
+            for n in range(MAX_EXACT + 1, largest + 1):
                 rising[n] = start + (a + (n - 0.5)) * logs[n]
-            for n in range(FEW_MOMENTS + 1, largest + 1):
+            for n in range(MAX_EXACT_MOMENTS + 1, largest + 1):
                 means[n] = round((1.0 + a * (logs[n] - logs[-1])) * scale)
-    return Odds(base, log_half, log_rising, tables)
+    return Likelihoods(base, log_half, log_rising, tables)
 
 
 @njit(cache=True, error_model="numpy")
 def fill_logs(a, largest, logs):
-    """Write log(a + n − ½), n ≤ ``largest``, then log(a + i), i < 4, and log(a + ½) to ``logs``."""
+    """Write the logarithms required for one base ``a`` to ``logs`` (largest + MAX_EXACT + 2,).
+
+    These are log(a + n − ½) for 1 ≤ n ≤ ``largest``, then log(a + i) for i < MAX_EXACT, and log(a +
+    ½) at the end. ``logs[0]`` is not used.
+    """
     logs[0] = 1.0
     for n in range(1, largest + 1):
         logs[n] = a + (n - 0.5)
-    for i in range(FEW):
+    for i in range(MAX_EXACT):
         logs[largest + 1 + i] = a + i
     logs[-1] = a + 0.5
     replace_by_logs(logs, logs.size)
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def log_of_large_base(a, log_base, log_half):
+def stirling_terms_of_base(a, log_base, log_half):
     """Return log a − (a + ½) log(a + ½), the terms of Stirling's formula without n."""
     return log_base - (a + 0.5) * log_half
 
 
 @njit(cache=True, error_model="numpy")
-def log_odds_of_topics(first, last, rows, one, other, odds):
+def log_odds_of_topics(first, last, rows, one, other, likelihoods):
     """Return log p(n_j | one) − log p(n_j | other), approximately, as `content_log_odds` does.
 
-    ``one`` and ``other`` are sets of the `Odds`.
+    ``first:last`` are the entries of group j in ``rows``; ``one`` and ``other`` are sets.
     """
-    log_rising, base, total = odds.log_rising, odds.base, 0.0
+    log_rising, base, total = likelihoods.log_rising, likelihoods.base, 0.0
     largest = log_rising.shape[2] - 1
     for e in range(first, last):
         m, n = rows.column[e], rows.count[e]
@@ -114,32 +122,33 @@ def log_odds_of_topics(first, last, rows, one, other, odds):
             continue
         for s in (one, other):
             a, x = base[s, m], base[s, m] + (n - 0.5)
-            term = log_of_large_base(a, log_rising[s, m, 1], odds.log_half[s, m]) + x * log64(x)
+            log_a, log_half = log_rising[s, m, 1], likelihoods.log_half[s, m]
+            term = stirling_terms_of_base(a, log_a, log_half) + x * log64(x)
             total += term if s == one else -term
     return total
 
 
 @njit(cache=True, error_model="numpy")
-def add_expected_tables(first, last, rows, s, odds, scale, tables):
+def add_expected_tables(first, last, rows, s, likelihoods, scale, tables):
     """Add the means of CRT(n, a) of a group in set ``s`` to ``tables`` int64 (topic slots,)."""
-    largest = odds.tables.shape[2] - 1
+    largest = likelihoods.tables.shape[2] - 1
     for e in range(first, last):
         m, n = rows.column[e], rows.count[e]
         if n <= largest:
-            tables[m] += odds.tables[s, m, n]
+            tables[m] += likelihoods.tables[s, m, n]
         else:
-            a = odds.base[s, m]
-            tables[m] += round((1.0 + a * (log64(a + (n - 0.5)) - odds.log_half[s, m])) * scale)
+            a, log_half = likelihoods.base[s, m], likelihoods.log_half[s, m]
+            tables[m] += round((1.0 + a * (log64(a + (n - 0.5)) - log_half)) * scale)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def tabulate_moments(lam, shares, scale):
-    """Return `Moments` of sets with topic shares τ, times ``scale``; see `tabulate_odds`."""
+    """Return `Moments` of sets with topic shares τ, times ``scale``; see `tabulate_likelihoods`."""
     (n_sets, n_slots), largest = shares.shape, largest_tabulated(shares.size)
     base, log_half = np.empty(shares.shape), np.empty(shares.shape)
     means = np.zeros((n_sets, n_slots, largest + 1), np.int64)
     variances = np.zeros((n_sets, n_slots, largest + 1), np.int64)
-    logs = np.empty(largest + FEW + 2)
+    logs = np.empty(largest + MAX_EXACT + 2)
     for s in range(n_sets):
         for m in range(n_slots):
             a = lam * shares[s, m]
@@ -147,8 +156,8 @@ def tabulate_moments(lam, shares, scale):
             base[s, m], log_half[s, m] = a, logs[-1]
             mean, variance = 1.0, 0.0
             for n in range(1, largest + 1):
-                if n > FEW_MOMENTS:
-                    mean, variance = moments_of_many(a, n, logs[n], logs[-1])
+                if n > MAX_EXACT_MOMENTS:
+                    mean, variance = approximate_moments(a, n, logs[n], logs[-1])
                 elif n > 1:
                     p = a / (a + (n - 1))
                     mean += p
@@ -158,8 +167,11 @@ def tabulate_moments(lam, shares, scale):
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def moments_of_many(a, n, log_end, log_half):
-    """Return mean and variance of CRT(n, a), n > 3, with ``log_end`` = log(a + n − ½)."""
+def approximate_moments(a, n, log_end, log_half):
+    """Return the mean and variance of CRT(n, a) for n > MAX_EXACT_MOMENTS, as `table_moments` does.
+
+    ``log_end`` is log(a + n − ½), ``log_half`` log(a + ½).
+    """
     mean = a * (log_end - log_half)
     squares = a * a * (1.0 / (a + 0.5) - 1.0 / (a + (n - 0.5)))
     return 1.0 + mean, max(mean - squares, 0.0)
@@ -167,7 +179,7 @@ def moments_of_many(a, n, log_end, log_half):
 
 @njit(cache=True, error_model="numpy")
 def add_moments(first, last, rows, s, moments, scale, means, variances):
-    """Add mean and variance of the tables of a group in set ``s``, see `table_moments`.
+    """Add the mean and variance of the tables of a group in set ``s``, see `table_moments`.
 
     ``means`` and ``variances`` are int64 (topic slots,).
     """
@@ -180,7 +192,7 @@ def add_moments(first, last, rows, s, moments, scale, means, variances):
         else:
             a = moments.base[s, m]
             log_end, log_half = log64(a + (n - 0.5)), moments.log_half[s, m]
-            mean, variance = moments_of_many(a, n, log_end, log_half)
+            mean, variance = approximate_moments(a, n, log_end, log_half)
             means[m] += round(mean * scale)
             variances[m] += round(variance * scale)
 

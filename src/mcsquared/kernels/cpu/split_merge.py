@@ -229,7 +229,7 @@ def divide_groups(
     contexts,
     pairs,
     launch,
-    odds_of_sides,
+    likelihoods,
     bases,
     key,
     label_of_group,
@@ -250,7 +250,7 @@ def divide_groups(
     rows : Entries
         Topics of every group.
     contexts : (DenseContexts, BagContexts)
-    odds_of_sides : Odds
+    likelihoods : Likelihoods
         Of the 2 n_pairs sides; empty with effects, and for ANCHORS.
     bases : GroupBases
     label_of_group : int32 (n_groups,)
@@ -264,7 +264,7 @@ def divide_groups(
     """
     dense, bags = contexts
     n_pairs = len(pairs.anchors)
-    statistics, has_odds = np.empty(dense.stat_start[-1]), odds_of_sides.base.size > 0
+    statistics, has_likelihoods = np.empty(dense.stat_start[-1]), likelihoods.base.size > 0
     for j in range(groups.chunk_start[first_chunk], groups.chunk_start[last_chunk]):
         before, label_of_group[j] = label_of_group[j], 2 * n_pairs
         p = pairs.pair_of_cluster[clusters[j]]
@@ -282,8 +282,8 @@ def divide_groups(
             odds = pairs.log_odds[p]
             if pairs.is_launched[p]:
                 odds = launch.log_sizes[2 * p] - launch.log_sizes[2 * p + 1]
-                if has_odds:
-                    sides = (2 * p, 2 * p + 1, odds_of_sides)
+                if has_likelihoods:
+                    sides = (2 * p, 2 * p + 1, likelihoods)
                     odds += log_odds_of_topics(rows.start[j], rows.start[j + 1], rows, *sides)
                 else:
                     both = launch.shares[2 * p], launch.shares[2 * p + 1]
@@ -303,8 +303,8 @@ def divide_groups(
         label_of_group[j] = label
         n_moved[0] += label != before
         first, last = rows.start[j], rows.start[j + 1]
-        if mode == SCAN and has_odds:
-            given = (label, odds_of_sides, FIXED_POINT)
+        if mode == SCAN and has_likelihoods:
+            given = (label, likelihoods, FIXED_POINT)
             add_expected_tables(first, last, rows, *given, tables[label])
             continue
         lam = weight_of(j, bases)

@@ -13,11 +13,11 @@ from mcsquared.arrays import Floats, Int32s, Int64s
 from mcsquared.kernels.cpu.effects import SourceRows, fill_rest_of_entries
 from mcsquared.kernels.cpu.lams import add_groups_given_lams
 from mcsquared.kernels.cpu.share_tables import (
+    Likelihoods,
     Moments,
-    Odds,
+    tabulate_likelihoods,
     tabulate_log_gammas,
     tabulate_moments,
-    tabulate_odds,
 )
 from mcsquared.kernels.cpu.split_merge import (
     ANCHORS,
@@ -41,7 +41,7 @@ from mcsquared.state import TopicLabels
 
 SumsByName = dict[str, Any]
 _NONE, _NO_COUNTS = np.zeros((0, 0)), np.zeros((0, 0, 0), np.int64)
-NO_ODDS = Odds(_NONE, _NONE, np.zeros((0, 0, 0)), _NO_COUNTS)
+NO_LIKELIHOODS = Likelihoods(_NONE, _NONE, np.zeros((0, 0, 0)), _NO_COUNTS)
 NO_MOMENTS = Moments(_NONE, _NONE, _NO_COUNTS, _NO_COUNTS)
 
 
@@ -132,10 +132,10 @@ def divide(
     sides, bases = labels.sides.copy(), bases_of_groups(observations, labels, division)
     contexts = (observations.dense, observations.bags_given(division.category_shapes))
     groups = (observations.groups, labels.cluster_of_group, labels.rows, contexts)
-    odds = NO_ODDS
+    likelihoods = NO_LIKELIHOODS
     if bases.rest.size == 0 and division.mode != ANCHORS:
-        odds = tabulate_odds(division.lam, launch.shares, FIXED_POINT)
-    pairs = (division.pairs, launch, odds, bases)
+        likelihoods = tabulate_likelihoods(division.lam, launch.shares, FIXED_POINT)
+    pairs = (division.pairs, launch, likelihoods, bases)
     arguments = (*division[:2], *groups, *pairs, division.key, sides)
     shapes = {"tables": (n_sides, n_slots), "log_proposal": n_sides // 2, "n_moved": 1}
     sums = _sum_chunks(observations, divide_groups, arguments, shapes, threads)
