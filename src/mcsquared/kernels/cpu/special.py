@@ -6,7 +6,7 @@ from mcsquared.kernels.caching import njit
 from mcsquared.kernels.rng import uniform
 
 HALF_LOG_TWO_PI = 0.9189385332046727
-CERTAIN = 1.0 - 1e-6  # factor of a bound that covers rounding
+ROUNDING_FACTOR = 1.0 - 1e-6  # factor of a bound, so that rounding cannot exceed it
 
 
 @njit(cache=True, error_model="numpy")
@@ -27,7 +27,7 @@ def stirling_series(x):
 
 @njit(cache=True, error_model="numpy")
 def log_gamma(x):
-    """Return ln Γ(x) for x > 0 to 1e-13, three times as fast as the C library.
+    """Return ln Γ(x) for x > 0, with an error of about 1e-13, three times as fast as the C library.
 
     Uses Stirling's series; for small x, Γ(x) = Γ(x+n) / (x (x+1) ... (x+n-1)) is applied first.
     """
@@ -74,7 +74,10 @@ def add_log(value, product, factor):
 
 @njit(cache=True, error_model="numpy")
 def pick(log_weights, n, u):
-    """Return an index below n with probability ∝ exp(log_weights); overwrite ``log_weights``."""
+    """Return an index below n with probability ∝ exp(log_weights), given a random number ``u``.
+
+    ``log_weights`` are overwritten.
+    """
     largest = -math.inf
     for i in range(n):
         if log_weights[i] > largest:
@@ -121,9 +124,9 @@ def crt(n, a, seed, chain, sweep, step, index):
     while first < n:
         last = min(n, 2 * first)
         u = uniform(seed, chain, sweep, step, index, attempt)
-        # Most blocks have no candidate. A power is faster than two logarithms, which decide only
-        # where rounding could.
-        if u < CERTAIN * power(first / (a + first), last - first):
+        # Most blocks have no candidate. A power is faster than the two logarithms below, which are
+        # needed only if the block has one or if rounding might matter.
+        if u < ROUNDING_FACTOR * power(first / (a + first), last - first):
             attempt += 1
             first = last
             continue

@@ -1,6 +1,7 @@
-"""Times of topics in npTOT: a Dirichlet process mixture of Gaussians for each topic.
+"""Times of topics in nonparametric Topics over Time (npTOT): a mixture of Gaussians per topic.
 
-Topic and component of a token are drawn jointly: first the topic, with its components summed out.
+The mixtures are Dirichlet process mixtures with concentration α. The topic and the component of a
+token are drawn jointly: first the topic, with its components summed out.
 The density of a topic at the time t of a group is
 
     f_m(t)  =  [ Σ_c n_mc p(t | times of c) + α p(t) ] / (Σ_c n_mc + α)
@@ -21,7 +22,7 @@ from mcsquared.kernels.cpu.predictive import prepare_gaussian
 
 
 class Times(NamedTuple):
-    """Times of groups and the components of every topic. A slot without tokens is empty."""
+    """Times of groups and components of topics. A component slot without tokens is empty."""
 
     time: np.ndarray  # float64 (n_groups,): NaN where it is missing
     component_of_token: np.ndarray  # int32 (n_tokens,): −1 if the time is missing
@@ -152,7 +153,7 @@ def leave_component(i, j, m, new_density, times):
 
 @njit(cache=True, error_model="numpy")
 def join_component(i, j, m, new_density, u, times):
-    """Draw the component of a token of topic ``m``; return whether this took the last slot."""
+    """Draw the component of a token of topic ``m``; return whether it took the last empty slot."""
     t = times.time[j]
     if math.isnan(t):
         return False

@@ -115,9 +115,19 @@ def part_of_value(e, m, n_slots, scale, values, sources):
 
 @cuda.jit(device=True)
 def score_topics_with_effects(
-    j, n_slots, n_cluster_slots, lam, count, scale, base_by_topic, values, sources, rest, part
+    j,
+    n_slots,
+    n_cluster_slots,
+    lam,
+    count,
+    scale,
+    base_by_topic,
+    values,
+    sources,
+    rest,
+    topic_score,
 ):
-    """Write Σ_m ln Γ(λ b_jm + n_m) − ln Γ(λ b_jm) to float32 ``part``, for every cluster.
+    """Write Σ_m ln Γ(λ b_jm + n_m) − ln Γ(λ b_jm), for every cluster, to float32 ``topic_score``.
 
     The shared arrays (N_WARPS, topic slots) have a row for the group of each warp: ``count``,
     int32, the n_m, and ``rest``, float32, output, the part of λ b_jm without the cluster.
@@ -126,8 +136,8 @@ def score_topics_with_effects(
     _, weights = sources
     thread, warp, w = thread_of_warp(), warp_of_block(), weights[0] * scale
     first, last = value_start[j], value_start[j + 1]
-    for q in range(part.size):
-        part[q] = float32(0.0)
+    for q in range(topic_score.size):
+        topic_score[q] = float32(0.0)
     for begin in range(0, n_slots, 32):
         m = begin + thread
         count_of_thread, rest_of_thread = int32(0), float32(0.0)
@@ -143,10 +153,11 @@ def score_topics_with_effects(
             occupied = uint32(occupied & (occupied - uint32(1)))
             n, others = shuffle(count_of_thread, source), shuffle(rest_of_thread, source)
             row = int64(begin + source) * n_cluster_slots
-            for q in range(part.size):
+            for q in range(topic_score.size):
                 k = q * 32 + thread
                 if k < n_cluster_slots:
-                    part[q] += log_rising(w * base_by_topic[row + k] + others, n, lam)
+                    a = w * base_by_topic[row + k] + others
+                    topic_score[q] += log_rising(a, n, lam)
 
 
 @cuda.jit(device=True)
@@ -177,7 +188,7 @@ def resample_groups_with_effects(n_slots, per_thread):
     """Return a kernel that draws cluster and table counts of every group, given its topics.
 
     The arguments are those of `mcsquared.kernels.cpu.effects.resample_groups_with_effects`, flat.
-    ``log_likelihood`` is float32 (n_groups,), for the cluster drawn.
+    ``log_likelihood``, float32 (n_groups,), is that of the topics given the cluster drawn.
     """
 
     @one_warp_each()
@@ -221,7 +232,7 @@ def resample_groups_with_effects(n_slots, per_thread):
         count = cuda.shared.array((N_WARPS, n_slots), int32)
         opened = cuda.shared.array((N_WARPS, n_slots), int32)
         base = cuda.shared.array((N_WARPS, n_slots), float32)  # λ b_j, at first without the cluster
-        part = cuda.local.array(per_thread, float32)
+        topic_score = cuda.local.array(per_thread, float32)
         score = cuda.local.array(per_thread, float64)
         sums = cuda.local.array(per_thread, float32)
         thread, warp, j = thread_of_warp(), warp_of_block(), warp_of_grid()
@@ -233,10 +244,12 @@ def resample_groups_with_effects(n_slots, per_thread):
         count_topics(n_slots, first, last, topic_of_token, count)
 
         inputs = (count, scale, base_by_topic, values, sources, base)
-        score_topics_with_effects(j, n_slots, n_cluster_slots, lam, *inputs, part)
+        score_topics_with_effects(j, n_slots, n_cluster_slots, lam, *inputs, topic_score)
         for q in range(per_thread):
             k = q * 32 + thread
-            score[q] = log_weights[k] + float64(part[q]) if k < n_cluster_slots else -math.inf
+            score[q] = (
+                log_weights[k] + float64(topic_score[q]) if k < n_cluster_slots else -math.inf
+            )
         bags, others = (bag_start, category, bag_count), (initial_scores, row_of_group)
         contexts = (statistics, bags, natural, log_categories, others)
         add_context_scores(j, n_cluster_slots, contexts, score)
@@ -246,7 +259,7 @@ def resample_groups_with_effects(n_slots, per_thread):
         for q in range(per_thread):
             if cluster == int32(q * 32) + thread:
                 cluster_of_group[j] = cluster
-                log_likelihood[j] = part[q]
+                log_likelihood[j] = topic_score[q]
 
         w = weights[0] * scale
         for m in range(thread, n_slots, 32):

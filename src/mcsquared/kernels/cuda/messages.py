@@ -182,7 +182,7 @@ def add_messages_of_topics(n_slots, per_thread):
         messages,
     ):
         count = cuda.shared.array((N_WARPS, n_slots), int32)
-        part = cuda.local.array(per_thread, float32)
+        topic_score = cuda.local.array(per_thread, float32)
         score = cuda.local.array(per_thread, float64)
         topic = cuda.local.array(TOPICS_PER_READ, int32)
         n_of_topic = cuda.local.array(TOPICS_PER_READ, int32)
@@ -191,11 +191,11 @@ def add_messages_of_topics(n_slots, per_thread):
         if j >= n_groups or parent_of_group[j] < 0:
             return
         count_topics(n_slots, group_start[j], group_start[j + 1], topic_of_token, count)
-        weights, scratch = (base, tabulated, n_tabulated), (topic, n_of_topic, value)
-        score_topics(n_slots, n_cluster_slots, count, weights, scratch, part)
+        factorials, scratch = (base, tabulated, n_tabulated), (topic, n_of_topic, value)
+        score_topics(n_slots, n_cluster_slots, count, factorials, scratch, topic_score)
         for q in range(per_thread):
             k = q * 32 + thread
-            score[q] = float64(part[q]) if k < n_cluster_slots else -math.inf
+            score[q] = float64(topic_score[q]) if k < n_cluster_slots else -math.inf
         bags, others = (bag_start, category, bag_count), (initial_scores, row_of_group)
         contexts = (statistics, bags, natural, log_categories, others)
         add_context_scores(j, n_cluster_slots, contexts, score)

@@ -42,17 +42,19 @@ def tabulate_log_rising_factorials(n_cells, n_cluster_slots, n_tabulated, base, 
 
 
 @cuda.jit(device=True)
-def score_topics(n_slots, n_cluster_slots, count, weights, scratch, part):
-    """Write Σ_m ln Γ(a + n_m) − ln Γ(a) with a = base[k, m] to ``part``, for every cluster k.
+def score_topics(n_slots, n_cluster_slots, count, factorials, scratch, topic_score):
+    """Write Σ_m ln Γ(a + n_m) − ln Γ(a), a = base[k, m], for every cluster k, to ``topic_score``.
 
-    The shared ``count``, int32 (N_WARPS, topic slots), has the n_m of the group of each warp;
-    ``part`` is float32 (per_thread,), and ``scratch`` three arrays of `TOPICS_PER_READ` elements.
+    The shared ``count``, int32 (N_WARPS, topic slots), has the n_m of the group of each warp.
+    ``factorials`` are ``base``, ``out`` and ``n_tabulated`` of `tabulate_log_rising_factorials`,
+    ``scratch`` three arrays of `TOPICS_PER_READ` elements, and ``topic_score`` is float32
+    (per_thread,).
     """
-    base, tabulated, n_tabulated = weights
+    base, tabulated, n_tabulated = factorials
     topic, n_of_topic, value = scratch
-    thread, warp, per_thread = thread_of_warp(), warp_of_block(), part.size
+    thread, warp, per_thread = thread_of_warp(), warp_of_block(), topic_score.size
     for q in range(per_thread):
-        part[q] = float32(0.0)
+        topic_score[q] = float32(0.0)
     for begin in range(0, n_slots, 32):
         m = begin + thread
         count_of_thread = int32(0)
@@ -77,17 +79,19 @@ def score_topics(n_slots, n_cluster_slots, count, weights, scratch, part):
                         row = int64(topic[r]) * (n_tabulated + 1) + n
                         value[r] = tabulated[row * n_cluster_slots + k]
                     for r in range(TOPICS_PER_READ):
-                        part[q] += value[r]  # 0 if the topic has no tokens
+                        topic_score[q] += value[r]  # 0 if the topic has no tokens
                         n = n_of_topic[r]
                         if n > n_tabulated:
                             a = max(float64(base[k * n_slots + topic[r]]), MIN_BASE)
                             rest = float64(n - n_tabulated)
-                            part[q] += float32(log_rising_factorial_of_large(a + n_tabulated, rest))
+                            topic_score[q] += float32(
+                                log_rising_factorial_of_large(a + n_tabulated, rest)
+                            )
 
 
 @cuda.jit(device=True)
 def customers_before(n_slots, count, start):
-    """Write the customers of all topics before each one to ``start``; return their total.
+    """Write the number of customers of all topics before each one to ``start``; return the total.
 
     ``count`` and ``start`` are int32 (N_WARPS, topic slots), shared, and may be the same array.
     """
@@ -122,7 +126,7 @@ def topic_of_customer(n_slots, start, p):
 def resample_groups(n_slots, per_thread):
     """Return a kernel that draws cluster and table counts of every group, given its topics.
 
-    ``log_likelihood`` is float32 (n_groups,), for the cluster drawn.
+    ``log_likelihood``, float32 (n_groups,), is that of the topics given the cluster drawn.
     """
 
     @one_warp_each()
@@ -156,7 +160,7 @@ def resample_groups(n_slots, per_thread):
         count = cuda.shared.array((N_WARPS, n_slots), int32)
         start = cuda.shared.array((N_WARPS, n_slots), int32)
         opened = cuda.shared.array((N_WARPS, n_slots), int32)
-        part = cuda.local.array(per_thread, float32)
+        topic_score = cuda.local.array(per_thread, float32)
         score = cuda.local.array(per_thread, float64)
         sums = cuda.local.array(per_thread, float32)
         topic = cuda.local.array(TOPICS_PER_READ, int32)
@@ -168,11 +172,13 @@ def resample_groups(n_slots, per_thread):
         first, last = group_start[j], group_start[j + 1]
         count_topics(n_slots, first, last, topic_of_token, count)
 
-        weights, scratch = (base, tabulated, n_tabulated), (topic, n_of_topic, value)
-        score_topics(n_slots, n_cluster_slots, count, weights, scratch, part)
+        factorials, scratch = (base, tabulated, n_tabulated), (topic, n_of_topic, value)
+        score_topics(n_slots, n_cluster_slots, count, factorials, scratch, topic_score)
         for q in range(per_thread):
             k = q * 32 + thread
-            score[q] = log_weights[k] + float64(part[q]) if k < n_cluster_slots else -math.inf
+            score[q] = (
+                log_weights[k] + float64(topic_score[q]) if k < n_cluster_slots else -math.inf
+            )
         bags = (bag_start, category, bag_count)
         others = (initial_scores, row_of_group)
         contexts = (statistics, bags, natural, log_categories, others)
@@ -183,7 +189,7 @@ def resample_groups(n_slots, per_thread):
         for q in range(per_thread):
             if cluster == int32(q * 32) + thread:
                 cluster_of_group[j] = cluster
-                log_likelihood[j] = part[q]
+                log_likelihood[j] = topic_score[q]
 
         for m in range(thread, n_slots, 32):
             opened[warp, m] = 0
