@@ -62,7 +62,10 @@ def _effect_parameters(state: State, topics: Int64s) -> EffectParameters | None:
 
 
 def compact_types(level: LevelState) -> Int32s:
-    """Return the number of each type slot among the occupied ones: int32 (type slots,)."""
+    """Return the position of each type slot among the occupied ones: int32 (type slots,).
+
+    It is 0 for an empty slot.
+    """
     occupied = level.units_in_type > 0
     return np.where(occupied, np.cumsum(occupied) - 1, 0).astype(np.int32)
 

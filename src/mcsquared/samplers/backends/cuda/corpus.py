@@ -19,8 +19,8 @@ from mcsquared.observations.layout import Entries
 from mcsquared.samplers.backends.sharded import chunks_of_shards
 
 MEMORY_SHARE = 0.8  # of the free memory for the corpus; the rest is for counts and globals
-SHARD_SHARE = 0.2  # of that: two shards are on the GPU, each with labels
-MAX_SHARD_BYTES = 1 << 30  # of several shards: the GPU waits for the first one of a sweep
+SHARD_SHARE = 0.2  # of the memory for the corpus: two shards are on the GPU, each with labels
+MAX_SHARD_BYTES = 1 << 30  # of one of several shards: every sweep waits for the first shard
 MAX_SUM = 2.0**61  # bound on sums of statistics, which are added as integers
 ITEMS_PER_BLOCK = 1 << 19  # vector tokens and groups whose likelihoods are in memory at a time
 
@@ -34,8 +34,8 @@ class Shard:
     first_group: int  # positions in the whole corpus, on which the random numbers depend
     first_token: int
     arrays: SimpleNamespace  # device arrays, those of `DeviceCorpus.host_arrays`
-    blocks: list[tuple[int, int]]  # bounds of groups that are swept at a time, for vectors
-    block_tokens: list[tuple[int, int]]  # bounds of their tokens
+    blocks: list[tuple[int, int]]  # of vectors: bounds of the groups that are swept at a time
+    block_tokens: list[tuple[int, int]]  # bounds of the tokens of every block
     # The groups in host memory, if steps read them there: with levels, or with Python contexts.
     observations: Observations | None
 
@@ -74,16 +74,19 @@ class DeviceCorpus:
         self.on_disk = isinstance(observations, DiskObservations)
         # Whether steps on the host read the groups of a shard while it is swept.
         self._reads_groups = bool(observations.levels or observations.python_contexts)
-        free = int(MEMORY_SHARE * free_bytes()) if max_bytes is None else max_bytes
-        self._divide(n_shards, free)
+        available = int(MEMORY_SHARE * free_bytes()) if max_bytes is None else max_bytes
+        self._divide(n_shards, available)
 
-    def _divide(self, n_shards: int, free: int) -> None:
-        """Copy the corpus to the GPU if it is resident, or divide it into at least ``n_shards``."""
+    def _divide(self, n_shards: int, available: int) -> None:
+        """Copy the corpus to the GPU if it fits there, or divide it into at least ``n_shards``.
+
+        ``available`` are the bytes that it may use.
+        """
         whole = self.observations
         self.chunks = chunks_of_shards(whole, n_shards)
         bytes_of_chunk = self._measure()
         self.n_bytes = int(bytes_of_chunk.sum())  # of the whole corpus
-        fits = self.n_bytes <= free
+        fits = self.n_bytes <= available
         self.is_resident = fits and not self.on_disk
         if self.is_resident:
             arrays = self.host_arrays(whole).items()
@@ -96,18 +99,18 @@ class DeviceCorpus:
         self._memory: dict[int, DeviceArrays] = {}
         if not self._keeps_shards:
             n_chunks, largest = len(whole.layout.chunk_start) - 1, int(bytes_of_chunk.max())
-            n_shards = max(n_shards, _n_shards(n_chunks, largest, int(SHARD_SHARE * free)))
+            n_shards = max(n_shards, _n_shards(n_chunks, largest, int(SHARD_SHARE * available)))
             self.chunks = chunks_of_shards(whole, n_shards)
 
     def load(self, number: int) -> Shard:
-        """Copy a shard to the GPU, beside kernels, unless it stays there.
+        """Return a shard, copied to the GPU while kernels run, unless it is there already.
 
-        The arrays of shard ``number`` - 2 are overwritten.
+        The arrays of shard ``number`` - 2 are overwritten, unless all shards stay on the GPU.
         """
         if number in self._shards:
             return self._shards[number]
-        place = number if self._keeps_shards else number % 2
-        memory = self._memory.setdefault(place, DeviceArrays())
+        position = number if self._keeps_shards else number % 2
+        memory = self._memory.setdefault(position, DeviceArrays())
         part = self._part(number)
         shard = self._shard(part, memory.filled(self.host_arrays(part), self.copier))
         if self._keeps_shards:
@@ -122,6 +125,7 @@ class DeviceCorpus:
             start = whole.start[self._groups(part).start :][: part.n_groups + 1]
             columns = slice(int(start[0]), int(start[-1]))
             entries = Entries(start - start[0], whole.column[columns], whole.count[columns])
+            # The cached property is set, so that words are not counted again.
             part.layout.__dict__["words_of_group"] = entries
         return part
 
@@ -256,9 +260,9 @@ class DeviceCorpus:
 
 
 def _n_shards(n_chunks: int, largest: int, available: int) -> int:
-    """Return how many shards there must be if a shard may have ``available`` bytes.
+    """Return the number of shards if each may have ``available`` bytes.
 
-    ``largest`` are the bytes of the largest chunk.
+    ``largest`` is the size of the largest chunk in bytes.
     """
     if largest > available:
         raise InputError(
@@ -283,7 +287,7 @@ def _blocks(part: Observations) -> list[tuple[int, int]]:
 
 
 def longest_first(start: Int64s) -> Int64s:
-    """Return the order of descending length, so that the last warps to finish are short."""
+    """Return the indices of groups, longest first, so that the last warps to finish are short."""
     return np.argsort(-np.diff(start), kind="stable").astype(np.int64)
 
 

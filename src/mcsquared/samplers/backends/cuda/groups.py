@@ -23,7 +23,7 @@ from mcsquared.samplers.types import GroupFunction, Key, Labels
 from mcsquared.state import State
 
 # A shard with its clusters and, if tokens have topics, its topics, on the GPU.
-LabeledShard = tuple[Shard, tuple[Any, Any]]
+LabelledShard = tuple[Shard, tuple[Any, Any]]
 
 
 class ResidentGroups(LocalBackend):
@@ -61,7 +61,7 @@ class ResidentGroups(LocalBackend):
         return [result]
 
     def load_mapped(self) -> None:
-        """Copy the labels to the GPU that the functions have changed."""
+        """Copy labels that the mapped functions have changed to the GPU."""
         self.clusters = copy_to_device(self._new.cluster_of_group.astype(np.int32))
         if self._new.topic_of_token is not self._before.topic_of_token:
             self.topics = copy_to_device(self._new.topic_of_token.astype(np.uint16))
@@ -72,7 +72,7 @@ class ResidentGroups(LocalBackend):
         _, found = count_by_unit(self.observations, labels, sizes, self.threads)
         return found["children"]
 
-    def shards(self) -> Iterator[LabeledShard]:
+    def shards(self) -> Iterator[LabelledShard]:
         """Yield the whole corpus, with its labels."""
         yield self.corpus.resident, (self.clusters, self.topics)
 
@@ -80,10 +80,10 @@ class ResidentGroups(LocalBackend):
 class StreamedGroups(ShardedBackend):
     """Groups in host memory or on disk, with their labels; shards are copied to the GPU.
 
-    While the kernels of a shard run, another thread copies the labels of the last one to the host,
-    writes them if the corpus is on disk, reads the next shard, and copies it to the GPU. So two
-    shards are on the GPU, and at most two are read from disk into memory. Only the first shard of
-    a pass over the corpus is waited for, and the labels of the last one.
+    While the kernels of a shard run, another thread copies the labels of the previous shard to the
+    host, writes them if the corpus is on disk, reads the next shard, and copies it to the GPU. So
+    two shards are on the GPU, and at most two are in memory if they are read from disk. A pass over
+    the corpus waits only for its first shard, and at the end for the labels of its last one.
     """
 
     def __init__(
@@ -96,27 +96,27 @@ class StreamedGroups(ShardedBackend):
     def load_mapped(self) -> None:
         """Do nothing: shards are always swept with their current labels."""
 
-    def shards(self) -> Iterator[LabeledShard]:
-        """Yield each shard with its labels; keep the labels that are drawn."""
-        drawn: tuple[Any, ...] = ()  # number and labels of the last shard
+    def shards(self) -> Iterator[LabelledShard]:
+        """Yield each shard with its labels; store the labels that are drawn."""
+        drawn: tuple[Any, ...] = ()  # number and labels of the previous shard
         with self.corpus.copier.thread() as thread:
-            following = thread.submit(self._exchange, drawn, 0)
+            next_shard = thread.submit(self._exchange, drawn, 0)
             for number in range(self.n_shards):
-                shard, labels = following.result()
-                following = thread.submit(self._exchange, drawn, number + 1)
+                shard, labels = next_shard.result()
+                next_shard = thread.submit(self._exchange, drawn, number + 1)
                 yield shard, labels
                 wait_for_kernels()
                 drawn = (number, labels)
-            following.result()
+            next_shard.result()
             thread.submit(self._exchange, drawn, self.n_shards).result()
 
     def _exchange(self, drawn: tuple[Any, ...], number: int) -> Any:
-        """Keep the labels of one shard, and return the labeled shard of that number, if any."""
+        """Store the labels ``drawn`` of a shard; load shard ``number``, if any, with its labels."""
         corpus, to_host = self.corpus, self.corpus.copier.to_host
         if drawn:
-            last, (clusters, topics) = drawn
+            previous, (clusters, topics) = drawn
             on_host = to_host(topics) if corpus.keeps_topics else np.zeros(0, np.uint16)
-            self.labels[last] = Labels(to_host(clusters), on_host)
+            self.labels[previous] = Labels(to_host(clusters), on_host)
         if number == self.n_shards:
             return None
         shard, labels = corpus.load(number), self.labels[number]
