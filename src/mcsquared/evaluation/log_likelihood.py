@@ -1,8 +1,9 @@
 """Log-likelihood of held-out groups: exact for λ = ∞, by sampling for a finite λ.
 
 ``draws`` is an iterable of pairs: the parameters of a draw, and the log-prior of each group's
-cluster before any token is observed, float64 (n_groups, n_clusters + n_new).
-``weights`` are the weights of the draws, float64 (n_draws,); by default all are equal.
+cluster before any token is observed, float64 (n_groups, n_clusters + n_new), of which the last
+n_new columns are draws of a new cluster. ``weights`` are the weights of the draws, float64
+(n_draws,); by default all are equal.
 """
 
 from collections.abc import Iterable
@@ -50,8 +51,8 @@ def log_exact(
     """Return log p(target | first), or log p(target), of each group for λ = ∞: (n_groups,)."""
     evidence = np.full(target.n_groups, -np.inf)
     joint = evidence.copy()
-    for log_weight, (parameters, log_evidence) in zip(_log_weights(weights), draws, strict=False):
-        log_evidence = log_evidence + log_weight
+    for log_weight, (parameters, log_prior) in zip(_log_weights(weights), draws, strict=False):
+        log_evidence = log_prior + log_weight
         if first is not None:
             log_evidence = log_evidence + log_group_given_cluster(first, parameters)
         log_target = log_group_given_cluster(target, parameters)
@@ -73,8 +74,8 @@ def log_completion(
     """Return Σ_i log p(w_ji | first half) over the second half of each group: (n_groups,).
 
     The probability of each token is the mean over draws and samples of Σ_m θ_jm E[ψ_m(w)], where
-    E[ψ_m(w)] is the probability of a new token of a topic given its training tokens. Topics are
-    not sampled if the parameters have no content.
+    E[ψ_m(w)] is the probability of a new token of a topic given its training tokens. The topics of
+    long groups are not sampled if the parameters have no content, see `mean_topics`.
     """
     has_words, groups = isinstance(second.content, Words), SizedGroups(first)
     mean, topics = MeanProbabilities(), np.zeros((0, 0))
@@ -110,19 +111,19 @@ def log_completion(
 
 
 class MeanProbabilities:
-    """Weighted mean of the probabilities of tokens, given either them or their logarithms."""
+    """Weighted mean of the probabilities of tokens: all are added as such, or all as logarithms."""
 
     def __init__(self) -> None:
         self._weight, self._linear, self._logs = 0.0, np.zeros(0), np.full(0, -np.inf)
 
     def add(self, batches: list[Float32s], log_weight: float) -> None:
-        """Add the probabilities of all entries, in batches: no logarithms until the end."""
+        """Add the probabilities of all entries, in batches."""
         entries = np.exp(log_weight) * np.concatenate([np.zeros(0), *batches])
         self._linear = self._linear + entries if len(self._linear) else entries
         self._weight += np.exp(log_weight)
 
     def add_logs(self, batches: list[Floats], log_weight: float) -> None:
-        """Add logarithms of the probabilities of all entries, in batches."""
+        """Add the logarithms of the probabilities of all entries, in batches."""
         entries = np.concatenate([np.zeros(0), *batches]) + log_weight
         self._logs = np.logaddexp(self._logs, entries) if len(self._logs) else entries
         self._weight += np.exp(log_weight)
@@ -170,7 +171,7 @@ def log_printed(posterior: Posterior, corpus: Corpus, given_contexts: bool, seed
 
     τ and ψ are the appendix's: ψ smoothed by 0.1 for any prior, τ over existing topics only. Labels
     that do not exist in a draw have the formulas' values for counts of zero: τ = 0 for a topic,
-    τ = ε for a cluster. Labels differ between draws, so that the mean over draws has no meaning.
+    τ = ε for a cluster. Labels differ between draws, so the mean over draws has no meaning.
     """
     if not isinstance(corpus.content, Words):
         raise InputError("content must be words for method 'printed', got vectors")
@@ -179,11 +180,11 @@ def log_printed(posterior: Posterior, corpus: Corpus, given_contexts: bool, seed
         raise InputError("method 'printed' requires a model with topics, got none")
     rng, last, counts = stream(seed, Stream.PRINTED), draws[-1], corpus.content.counts
     topic_given_cluster, word_given_topic = printed_parameters(last, last.topics_in_cluster.shape)
-    log_weight = counts.astype(np.float64) @ np.log(topic_given_cluster @ word_given_topic).T
-    log_weight += np.log(groups_in_cluster(posterior, last))
+    log_cluster = counts.astype(np.float64) @ np.log(topic_given_cluster @ word_given_topic).T
+    log_cluster += np.log(groups_in_cluster(posterior, last))
     if given_contexts:
-        log_weight += log_context_given_cluster(posterior, last, corpus)[:, :-1]
-    cluster_of_group = draw_columns(softmax(log_weight, axis=1), rng)
+        log_cluster += log_context_given_cluster(posterior, last, corpus)[:, :-1]
+    cluster_of_group = draw_columns(softmax(log_cluster, axis=1), rng)
 
     group = np.repeat(np.arange(corpus.n_groups), corpus.content.tokens_per_group)
     word = np.repeat(counts.indices, counts.data)

@@ -47,8 +47,8 @@ def topic_table(posterior: Posterior, n_words: int, names: list[str]) -> pd.Data
         words, pairs = top_words(posterior, n_words), posterior.codocument
         occurs = np.take_along_axis(posterior.words_in_topic, words.astype(np.int64), axis=1)
         frame["words"] = [
-            ", ".join(posterior.vocabulary[row[listed]])
-            for row, listed in zip(words, occurs, strict=True)
+            ", ".join(posterior.vocabulary[row[in_topic]])
+            for row, in_topic in zip(words, occurs, strict=True)
         ]
         n_top, n_groups = words.shape[1], posterior.n_groups
         counted = None if pairs is None else pairs.counts[:, :n_top, :n_top]
@@ -106,7 +106,10 @@ def representative_groups(
 ) -> pd.DataFrame:
     """Return the groups most typical of a cluster or a topic: group, name, score, n_tokens."""
     if (topic is None) == (cluster is None):
-        raise InputError("representative_groups requires exactly one of topic and cluster")
+        found = "neither" if topic is None else "both"
+        raise InputError(
+            f"representative_groups requires exactly one of topic and cluster, got {found}"
+        )
     n_groups = check_integer("n_groups", n_groups, 1)
     if cluster is not None:
         _check_id("cluster", cluster, posterior.n_clusters)
@@ -175,7 +178,7 @@ def cluster_given_topic(posterior: Posterior) -> Floats:
 def token_weights(posterior: Posterior, draw: ParameterDraw) -> Floats:
     """Return the share of each consensus cluster's tokens in each cluster of a draw.
 
-    In clusters without tokens, groups are counted instead. Shape (n_clusters, draw.n_clusters).
+    For consensus clusters without tokens, groups are counted. Shape (n_clusters, draw.n_clusters).
     """
     empty = posterior.tokens_of_cluster == 0
     weight = np.where(empty[posterior.labels], 1.0, posterior.tokens_per_group)

@@ -16,7 +16,7 @@ _FIT_ROUNDS, _COMPACT_ROUNDS = 150, 60
 _GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 # Largest numbers of clusters for each step of the layout; larger maps skip it.
 _MAX_FITTED, _MAX_SEPARATED, _MAX_COMPACTED = 800, 3000, 400
-_ASPECT = 1.5  # pages are wider than tall
+_STRETCH = 1.5  # factor of the width, and divisor of the height: pages are wider than tall
 _MAX_PAIRS = 60_000_000  # pairs of clusters compared in all rounds of `_separate`
 _DISC_SHARE = 0.34  # share of the map that discs cover before they are separated
 _N_LANDMARKS = 1200
@@ -42,7 +42,7 @@ def cluster_discs(features: Floats, sizes: Int64s) -> Discs:
     area = np.pi * np.square(radius).sum() / _DISC_SHARE
     spread = np.ptp(centre, axis=0).max() if len(centre) > 1 else 0.0
     if spread > 0:
-        centre = centre * (np.sqrt(area) / spread) * np.array([_ASPECT, 1.0 / _ASPECT])
+        centre = centre * (np.sqrt(area) / spread) * np.array([_STRETCH, 1.0 / _STRETCH])
     if len(centre) <= _MAX_SEPARATED:
         centre = _separate(centre, radius)
     if len(centre) <= _MAX_COMPACTED:
@@ -109,13 +109,13 @@ def _separate(centre: Floats, radius: Floats, n_rounds: int = 400) -> Floats:
     points = centre + 1e-6 * target.max() * _directions(np.arange(n) * _GOLDEN_ANGLE)
     # The larger disc of a pair moves less.
     share = np.square(radius)[None, :] / (np.square(radius)[:, None] + np.square(radius)[None, :])
-    touching = np.square(target)
+    square_target = np.square(target)
     for _ in range(n_rounds):
         across, down = (np.subtract.outer(axis, axis) for axis in points.T)
         square = across * across + down * down
         np.fill_diagonal(square, np.inf)
         # Few pairs overlap; only those are processed further.
-        pair = np.nonzero(square < touching)
+        pair = np.nonzero(square < square_target)
         distance = np.sqrt(square[pair])
         overlap = target[pair] - distance
         if overlap.max(initial=0.0) < 1e-3 * gap:
@@ -197,7 +197,11 @@ def topic_map(shares: Floats, seed: int) -> Floats:
 def _interpolate(
     roots: Floats, landmarks: Floats, points: Floats, rng: np.random.Generator
 ) -> Floats:
-    """Return a point for each group near the most similar landmarks."""
+    """Return a point for each group near the most similar landmarks.
+
+    ``roots`` and ``landmarks`` are square roots of topic shares, and ``points`` are the positions
+    of the landmarks.
+    """
     position = np.empty((len(roots), 2))
     width = np.median(np.abs(points - np.median(points, axis=0))) / 25.0
     for begin in range(0, len(roots), 4096):

@@ -33,7 +33,8 @@ def long_parts(
 ) -> tuple[Any, dict[str, Column], list[str], list[str]]:
     """Return content, contexts, group names and notes of a long table; see `Corpus.from_long`."""
     if (value is None) == (text is None):
-        raise InputError("from_long requires exactly one of value and text")
+        found = "neither" if value is None else "both"
+        raise InputError(f"from_long requires exactly one of value and text, got {found}")
     keys = as_list(table.typed(group, "group"))
     row = next((i for i, key in enumerate(keys) if is_missing(key)), None)
     if row is not None:
