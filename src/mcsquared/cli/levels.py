@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def read_level_contexts(
-    options: Sequence[str], levels: Sequence[str], possible: str = "of a --level"
+    options: Sequence[str], levels: Sequence[str], requirement: str = "of a --level"
 ) -> dict[str, Table]:
     """Read the files of contexts of the levels: ``country=countries.csv:region,gdp``.
 
-    Without columns, all of the file are read. The column with the name of the level names the
-    units. ``possible`` describes the levels in errors.
+    Without columns, all columns of the file are read. The column with the name of the level
+    contains the names of the units. ``requirement`` describes ``levels`` in an error message.
     """
     found: dict[str, Table] = {}
     for option in options:
@@ -36,7 +36,7 @@ def read_level_contexts(
             raise InputError(f"--level-context must be LEVEL=FILE[:COLUMNS], got {option!r}")
         if name not in levels:
             listed = ", ".join(levels) or "none"
-            raise InputError(f"--level-context must be {possible} ({listed}), got {name!r}")
+            raise InputError(f"--level-context must be {requirement} ({listed}), got {name!r}")
         if name in found:
             raise InputError(f"--level-context must name each level once, got {name!r} twice")
         path, columns = _split(rest)
@@ -87,13 +87,13 @@ class KnownLevels:
         return read_level_contexts(options, self.names, "of a level of the model and the file")
 
     def contexts_in(self, table: Table) -> dict[str, Column]:
-        """Return the training columns of the units' contexts that a file has."""
-        units = self.posterior.units[: len(self.names)]
-        columns = {name: column for level in units for name, column in level.contexts.items()}
+        """Return the training columns of those contexts of units that a file has."""
+        levels = self.posterior.units[: len(self.names)]
+        columns = {name: column for units in levels for name, column in units.contexts.items()}
         return {name: column for name, column in columns.items() if name in table.columns}
 
     def known_contexts(self, level_contexts: Mapping[str, Table]) -> dict[str, Table]:
-        """Return tables of contexts of the units with the columns of the model."""
+        """Return the tables of contexts of units without columns that the model does not have."""
         found = {}
         for units in self.posterior.units:
             if (table := level_contexts.get(units.name)) is not None:
@@ -138,8 +138,8 @@ def with_levels_of_model(
 ) -> Corpus:
     """Return new groups with their units, and with contexts where the model has them.
 
-    A column of few groups may be constant within units by chance. ``labels`` is a column that
-    stays with the groups.
+    The levels of contexts are those of the model, because a column of few groups may be constant
+    within units by chance. ``labels`` is a column that stays with the groups.
     """
     given = levels.known_contexts(level_contexts)
     columns = {
@@ -148,11 +148,11 @@ def with_levels_of_model(
         if not any(name in frame.columns for frame in given.values())
     }
     found, _, notes = levels_of_table(table, levels.names, given, {})
-    classes = {} if labels is None else {labels: corpus.contexts[labels]}
+    label_column = {} if labels is None else {labels: corpus.contexts[labels]}
     contexts_of: dict[str | None, list[str]] = {}
     contexts_of |= {units.name: list(units.contexts) for units in levels.posterior.units}
     columns, found = move_contexts_to_levels(columns, found, contexts_of)
-    result = corpus.with_contexts(columns | classes)
+    result = corpus.with_contexts(columns | label_column)
     result.levels = found
     result.notes = [*corpus.notes, *notes]
     return result
