@@ -93,7 +93,7 @@ class KnownLevels:
         return {name: column for name, column in columns.items() if name in table.columns}
 
     def known_contexts(self, level_contexts: Mapping[str, Table]) -> dict[str, Table]:
-        """Return the tables of contexts of units without columns that the model does not have."""
+        """Return the tables of contexts of units, with only the columns that the model has."""
         found = {}
         for units in self.posterior.units:
             if (table := level_contexts.get(units.name)) is not None:
