@@ -25,7 +25,7 @@ except ImportError:  # numba 0.60
     from numba.core.caching import _InTreeCacheLocator as InTreeCacheLocator
 
 VARIABLE = "MCSQUARED_CACHE"
-ANNOUNCEMENT = "mcsquared: compiling kernels before the first fit (about two minutes, only once)"
+ANNOUNCEMENT = "mcsquared: compiling kernels before the first fit (one to two minutes, only once)"
 announced: list[bool] = []  # not empty once a kernel was not found in the cache
 _MIN_CACHED = 5  # kernels; with fewer in the cache, compilation is announced
 
