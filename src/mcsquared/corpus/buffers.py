@@ -50,6 +50,7 @@ class LabelEncoder:
 
     def __init__(self, budget: MemoryBudget) -> None:
         self._code_of: defaultdict[str, int] = defaultdict()
+        # A lookup adds an unseen label, whose code is the number of labels so far.
         self._code_of.default_factory = self._code_of.__len__
         self._budget = budget
 
@@ -281,8 +282,9 @@ def recode_rows(
 ) -> Iterator[sparse.csr_matrix]:
     """Copy rows from ``raw`` to ``final`` with new codes, sorted and with duplicates summed.
 
-    ``new_code`` maps old codes to new ones; -1 drops an entry. Yields each block that is written,
-    a csr_matrix of int64 (n_rows, n_columns), and removes ``raw`` at the end.
+    ``new_code`` maps old codes to new ones; -1 drops an entry. ``argument`` is the name of the data
+    in errors. Yields each block that is written, a csr_matrix of int64 (n_rows, n_columns), and
+    removes ``raw`` at the end.
     """
     for first, last in raw.blocks():
         start, codes, counts = raw.read((first, last))

@@ -35,7 +35,7 @@ class Corpus(LevelsMixin, ContentSizes):
     content : matrix, list of arrays, frame, Words or Vectors
         A sparse matrix, or a dense one of integers or booleans: counts of words, one row per group.
         A list of arrays of shape (n_tokens, width): vectors. A dense matrix of floats: one vector
-        per group.
+        per group. A frame: as a dense matrix; its columns name the words.
     contexts : frame or dict of columns, optional
         One row per group. The family of a column is inferred from its type; see `describe`.
     group_names : sequence of str, optional
@@ -247,9 +247,10 @@ class Corpus(LevelsMixin, ContentSizes):
         ----------
         group : str
             Column that names the group of each row.
-        value, text : str or list of str, optional
-            Column of words, one per row; columns of numbers, one vector per row; or column of
-            texts, which are joined.
+        value : str or list of str, optional
+            Column of words, one per row, or columns of numbers, one vector per row.
+        text : str, optional
+            Column of texts, to pass instead of ``value``; those of a group are joined.
         contexts, bags, **vectorizer : see from_frame; the first value of a group is used
 
         Examples
@@ -341,14 +342,14 @@ class Corpus(LevelsMixin, ContentSizes):
         return summary_html(self)
 
     def describe(self) -> str:
-        """Return one line for the content and one per context: kind, family, observations."""
+        """Return lines on the content, on each context (kind, family, ...) and level, and notes."""
         lines = [size_line(self), *(column.describe() for column in self.contexts.values())]
         lines += describe_levels(self.levels)
         column_notes = _column_notes(self.contexts)  # already in the lines of the columns
         return "\n".join([*lines, *(note for note in self.notes if note not in column_notes)])
 
     def fingerprint(self) -> str:
-        """Return the SHA-256 of content, contexts and group names, in hexadecimal."""
+        """Return the SHA-256 of content, contexts, group names and levels, in hexadecimal."""
         content = self.content
         parts = [content.counts] if isinstance(content, Words) else [content.start, content.values]
         columns = [(column, column.values) for column in self.contexts.values()]
@@ -360,7 +361,7 @@ class Corpus(LevelsMixin, ContentSizes):
         """Return the groups selected by a slice, a mask or an array of indices."""
         index = row_index(rows, self.n_groups)
         contexts = {name: column[index] for name, column in self.contexts.items()}
-        selected = self._with(self.content[index], contexts, self.group_names[index])
+        selected = self._with_data(self.content[index], contexts, self.group_names[index])
         selected.levels = take_groups(self.levels, index)
         return selected
 
@@ -391,7 +392,7 @@ class Corpus(LevelsMixin, ContentSizes):
         'category'
         """
         columns = frames.contexts_from(contexts, self.n_groups)
-        replaced = self._with(self.content, columns, self.group_names)
+        replaced = self._with_data(self.content, columns, self.group_names)
         old = _column_notes(self.contexts)
         replaced.notes = [note for note in self.notes if note not in old] + _column_notes(columns)
         return replaced
@@ -422,12 +423,15 @@ class Corpus(LevelsMixin, ContentSizes):
         notes: list[str] = []
         content, *dropped = aligned_content(self.content, vocabulary, width, notes)
         columns = aligned_contexts(self.contexts, contexts or {}, self.n_groups, notes)
-        aligned = self._with(content, columns, self.group_names)
+        aligned = self._with_data(content, columns, self.group_names)
         aligned.notes += notes
         aligned.dropped_words, aligned.dropped_tokens = dropped
         return aligned
 
-    def _with(self, content: Words | Vectors, contexts: dict[str, Column], names: Any) -> "Corpus":
+    def _with_data(
+        self, content: Words | Vectors, contexts: dict[str, Column], names: Any
+    ) -> "Corpus":
+        """Return a corpus of these data, with the other attributes of this one."""
         result = Corpus.__new__(Corpus)
         result.content, result.contexts, result.group_names = content, contexts, names
         result.notes, result.text_options = list(self.notes), self.text_options

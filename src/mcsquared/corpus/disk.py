@@ -34,11 +34,11 @@ from mcsquared.errors import InputError, import_optional, input_errors
 from mcsquared.locks import try_lock
 
 _NAMES_PER_BLOCK = 2**16
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-_UNITS |= {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+_BYTES_OF_PREFIX = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_BYTES_OF_PREFIX |= {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 _SIZE = re.compile(r"\s*([0-9.]+(?:e[+-]?[0-9]+)?)\s*([kmgt]?i?)b?\s*", re.IGNORECASE)
 _MIN_MEMORY = 10**6
-_PREFIX, _LOCK = "mcsquared-", ".lock"  # of scratch folders
+_FOLDER_PREFIX, _LOCK_NAME = "mcsquared-", ".lock"  # of scratch folders, and of a file in each
 
 
 class DiskCorpus:
@@ -61,10 +61,12 @@ class DiskCorpus:
         Number of occurrences of each word, and number of groups that contain it.
     contexts : dict from str to Column
         Columns without rows: names, kinds, categories, notes.
+    levels : tuple of Level
+        Levels above groups, without the units of the groups; see `parents`.
     notes : list of str
         Notes on how the data were read, one sentence each.
     dropped_words, dropped_tokens : int
-        Number of distinct words that were dropped, and of their occurrences.
+        Numbers of distinct words that were dropped and of their tokens.
 
     Examples
     --------
@@ -151,7 +153,9 @@ class DiskCorpus:
         """Read the groups selected by a slice, a mask or an array of indices into memory."""
         ranges = list(_row_ranges(rows, self.n_groups))
         contexts = {name: column.read(*ranges) for name, column in self._columns.items()}
-        part = self._empty._with(self._content.read(*ranges), contexts, self._group_names(*ranges))
+        part = self._empty._with_data(
+            self._content.read(*ranges), contexts, self._group_names(*ranges)
+        )
         part.levels = self._read_levels(*ranges)
         return part
 
@@ -178,7 +182,7 @@ class DiskCorpus:
         return object_array(self._names.strings(*ranges))
 
     def describe(self) -> str:
-        """Return one line for the content and one per context; see `Corpus.describe`."""
+        """Return lines on the content, on each context and level, and notes on the content."""
         contexts = [column.describe(self.n_groups) for column in self._columns.values()]
         levels = describe_levels(self._read_levels((0, self.n_groups)))
         return "\n".join([size_line(self), *contexts, *levels, *self._content.notes])
@@ -213,23 +217,23 @@ class SampledCorpus(Corpus):
         return self.source.word_frequency
 
 
-_LOCKS: dict[Path, int] = {}  # descriptors of the locks of scratch folders
+_LOCK_DESCRIPTORS: dict[Path, int] = {}  # of the scratch folders that this process has locked
 
 
-def _remove_folder(folder: Path, process: int) -> None:
+def _remove_folder(folder: Path, process_id: int) -> None:
     # A forked process has a copy of the object, but does not own the folder.
-    if os.getpid() == process:
+    if os.getpid() == process_id:
         shutil.rmtree(folder, ignore_errors=True)
-        if folder in _LOCKS:
-            os.close(_LOCKS.pop(folder))
+        if folder in _LOCK_DESCRIPTORS:
+            os.close(_LOCK_DESCRIPTORS.pop(folder))
 
 
 def _remove_abandoned(parent: Path) -> None:
-    """Remove scratch folders that no process has locked: left by killed ones."""
+    """Remove scratch folders that killed processes have left, which no process has locked."""
     with suppress(OSError):
-        for folder in parent.glob(f"{_PREFIX}*"):
-            with suppress(OSError), open(folder / _LOCK, "rb") as lock:
-                if folder not in _LOCKS and try_lock(lock.fileno()):
+        for folder in parent.glob(f"{_FOLDER_PREFIX}*"):
+            with suppress(OSError), open(folder / _LOCK_NAME, "rb") as lock:
+                if folder not in _LOCK_DESCRIPTORS and try_lock(lock.fileno()):
                     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -338,7 +342,8 @@ class ParquetFolder:
         self.text, self.content, self.contexts, self.bags = text, content, contexts, bags
         self.levels, self.level_contexts = levels, level_contexts
         self.group_names, self.vocabulary = group_names, vocabulary
-        self.words_of_codes = vocabulary  # `counted_in` does not change it
+        # The words of integer codes; unlike `vocabulary`, `counted_in` does not change them.
+        self.words_of_codes = vocabulary
         self.memory = parse_bytes(memory)
         self.scratch = scratch
         self.vectorizer = vectorizer
@@ -396,10 +401,10 @@ class ParquetFolder:
         message = f"scratch must be a writable folder, got {str(parent)!r}"
         with input_errors(message, OSError, TypeError, ValueError):
             _remove_abandoned(Path(parent))
-            folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=self.scratch))
-            descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+            folder = Path(tempfile.mkdtemp(prefix=_FOLDER_PREFIX, dir=self.scratch))
+            descriptor = os.open(folder / _LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
             try_lock(descriptor)
-        _LOCKS[folder] = descriptor
+        _LOCK_DESCRIPTORS[folder] = descriptor
         return folder
 
 
@@ -414,10 +419,10 @@ def parse_bytes(memory: Any) -> int:
     n_bytes = None
     if isinstance(memory, str):
         match = _SIZE.fullmatch(memory)
-        unit = match[2].lower() if match else ""
-        if match and unit in _UNITS:
+        prefix = match[2].lower() if match else ""
+        if match and prefix in _BYTES_OF_PREFIX:
             with suppress(ValueError):  # such as 1.2.3
-                n_bytes = float(match[1]) * _UNITS[unit]
+                n_bytes = float(match[1]) * _BYTES_OF_PREFIX[prefix]
     elif isinstance(memory, Real):
         n_bytes = float(memory)
     if n_bytes is None or not _MIN_MEMORY <= n_bytes < 2**62:

@@ -30,8 +30,9 @@ class DiskLevels:
     ) -> DiskLevels:
         """Return the levels of columns of unit names, the lowest first.
 
-        Units are numbered in the order in which they appear, as in memory. ``contexts`` are the
-        names of those of the groups; the contexts of units are those of ``level_contexts`` alone.
+        Units are numbered in the order in which they appear, as in memory. The only
+        contexts of units are those of ``level_contexts``; none may have the name of a context of
+        the groups, ``contexts``.
         """
         names = [column.reference.name for column in columns]
         categories: list[list[Any]] = [[*column.reference.categories, None] for column in columns]  # type: ignore[misc]
@@ -59,7 +60,7 @@ class DiskLevels:
 def _combinations(columns: Sequence[BufferedColumn]) -> np.ndarray:
     """Return the distinct rows of codes in the order of appearance, int64 (n_rows, n_columns).
 
-    Without a unit of a lower level, the higher ones are not used.
+    If the unit of a lower level is missing (-1), those of the higher ones are set to -1 as well.
     """
     found: dict[tuple[int, ...], None] = {}
     for block in columns[0].values.blocks():

@@ -42,7 +42,7 @@ def summary_html(corpus: Corpus) -> str:
         tokens = f"{corpus.n_tokens / corpus.n_groups:.1f} {kind} per group"
         parts.append(paragraph(f"{tokens}, {empty:,} groups without any" if empty else tokens))
     if corpus.contexts:
-        parts.append(_contexts(list(corpus.contexts.values())))
+        parts.append(_contexts_table(list(corpus.contexts.values())))
     else:
         parts.append(paragraph("no contexts"))
     if corpus.notes:
@@ -50,14 +50,14 @@ def summary_html(corpus: Corpus) -> str:
     return card("Corpus", *parts)
 
 
-def _contexts(columns: list[Column]) -> Html:
+def _contexts_table(columns: list[Column]) -> Html:
     rows = [
         (
             column.name,
             column.kind,
             class_for_kind(column.kind).name,
             bar(float(column.observed.mean()) if len(column) else 0.0),
-            _values(column),
+            _listed_values(column),
         )
         for column in columns[:MAX_LISTED_CONTEXTS]
     ]
@@ -67,7 +67,7 @@ def _contexts(columns: list[Column]) -> Html:
     return rows_html
 
 
-def _values(column: Column) -> str:
+def _listed_values(column: Column) -> str:
     """Return the range of a column, or its first categories."""
     if column.categories is None:
         return column.extent()
@@ -82,10 +82,11 @@ def fingerprint(
     columns: Iterable[tuple[Column, Any]],
     names: Iterable[Iterable[str]],
 ) -> str:
-    """Return the SHA-256 of content, contexts and group names, in hexadecimal.
+    """Return the SHA-256 of a corpus in hexadecimal.
 
-    Content and values of columns are arrays, CSR matrices or buffers; values are given separately
-    because the column may have no rows. Group names are given in blocks.
+    ``content`` (with the parents of levels) and the values of ``columns`` are arrays, CSR matrices
+    or buffers; values are given separately because the column may have no rows. ``names``, those of
+    groups and then of units, are given in blocks.
     """
     digest = hashlib.sha256()
     words = None if vocabulary is None else list(vocabulary)
@@ -130,7 +131,7 @@ def _add_values(digest: Any, data: Any, dtype: Any, width: int | None = None) ->
     shape = getattr(data, "shape", ())
     if isinstance(data, Buffer):
         shape = (data.n_rows, width) if width and dtype.kind == "f" else (data.n_rows,)
-        blocks = (data.read(run) for run in data.blocks())
+        blocks = (data.read(rows) for rows in data.blocks())
     _add_strings(digest, [dtype.str, *map(str, shape)])
     for block in blocks:
         array = block.astype(dtype)

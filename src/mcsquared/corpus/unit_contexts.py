@@ -15,7 +15,8 @@ from mcsquared.corpus.sources.frames import Table, context_columns
 from mcsquared.errors import InputError
 from mcsquared.markup import plural
 
-MAX_OUTSIDE = 0.05  # share of a context's values that may be lost, those of groups without a unit
+# Share of the values of a context that may be lost: those of groups without a unit.
+MAX_OUTSIDE_SHARE = 0.05
 
 
 def assign_contexts(
@@ -29,7 +30,8 @@ def assign_contexts(
 
     A context moves up as long as it is constant within units. ``names``, ``parents_of`` (the unit
     of each child, int32 (n_children,)) and ``n_units_of`` have one entry per level. Notes on
-    contexts that move, or would move but for values outside units, are appended to ``notes``.
+    contexts that move, or would move were it not for values outside units, are appended to
+    ``notes``.
     """
     contexts_of: list[dict[str, Column]] = []
     level_of: dict[str, str] = {}  # of the contexts that move
@@ -96,7 +98,7 @@ def match_rows(table: Table, name: str, units: list[str], notes: list[str]) -> d
 
 
 def rows_or_missing(column: Column, rows: Int64s) -> Column:
-    """Return selected rows of a column; those with the number -1 are missing."""
+    """Return selected rows of a column; a row number of -1 gives a missing value."""
     taken = column[np.maximum(rows, 0)]
     values, missing = taken.values.copy(), rows < 0
     if column.kind == "bag":
@@ -133,11 +135,11 @@ class Constancy(NamedTuple):
     @property
     def moves(self) -> bool:
         """Whether the context moves to the units; values of groups without a unit are lost."""
-        return self.is_constant and self.n_outside <= MAX_OUTSIDE * self.n_values
+        return self.is_constant and self.n_outside <= MAX_OUTSIDE_SHARE * self.n_values
 
 
 def constancy(column: Column, parents: Int32s, n_units: int) -> Constancy:
-    """Return whether a column is constant within units, one of which has two or more values."""
+    """Return whether a column is constant within units; some unit must have two or more values."""
     codes = row_codes(column)
     observed = codes >= 0
     inside = observed & (parents >= 0)
