@@ -35,7 +35,7 @@ class Corpus(LevelsMixin, ContentSizes):
     content : matrix, list of arrays, frame, Words or Vectors
         A sparse matrix, or a dense one of integers or booleans: counts of words, one row per group.
         A list of arrays of shape (n_tokens, width): vectors. A dense matrix of floats: one vector
-        per group. A frame: as a dense matrix; its columns name the words.
+        per group. A frame is read like a matrix; if it contains counts, its columns are the words.
     contexts : frame or dict of columns, optional
         One row per group. The family of a column is inferred from its type; see `describe`.
     group_names : sequence of str, optional

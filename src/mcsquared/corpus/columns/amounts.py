@@ -3,7 +3,15 @@
 import re
 from collections.abc import Sequence
 
-_NAMES = {"$": "USD", "US$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "zł": "PLN"}
+_CODE_OF_SYMBOL = {
+    "$": "USD",
+    "US$": "USD",
+    "€": "EUR",
+    "£": "GBP",
+    "¥": "JPY",
+    "₹": "INR",
+    "zł": "PLN",
+}
 # Codes, not any three letters: "REF 1001" is a label.
 _CODES = """AED AUD BRL CAD CHF CNY CZK DKK EUR GBP HKD HUF ILS INR JPY KRW MXN NOK NZD PLN RON RUB
     SAR SEK SGD THB TRY UAH USD ZAR"""
@@ -27,14 +35,17 @@ def currency_of(text: str) -> str | None:
     ['USD', 'USD', 'EUR', None, None]
     """
     found = _AMOUNT.fullmatch(text)
-    name = found and (found["before"] or found["after"])
-    return _NAMES.get(name, name) if name and _python_number(found) is not None else None
+    symbol = found and (found["before"] or found["after"])
+    if not symbol or _python_number(found) is None:
+        return None
+    return _CODE_OF_SYMBOL.get(symbol, symbol)
 
 
 def python_amounts(fields: Sequence[str]) -> list[str] | None:
     """Return amounts of one currency in Python's notation, each read in its own notation.
 
-    None if a field is not an amount, if there are several currencies, or if most have none.
+    Return None if a field is not an amount, or if there are several currencies or none in most
+    fields.
 
     Examples
     --------

@@ -35,7 +35,7 @@ KIND_NAMES = {
     "vector": "vectors",
 }
 _FLOAT_KINDS = ("number", "date", "duration", "vector")
-_ROW_TYPES = {"bag": np.int32, "floats": np.float64, "unsplit": np.uint8}
+_ENTRY_TYPES = {"bag": np.int32, "floats": np.float64, "unsplit": np.uint8}
 
 
 class Batch(NamedTuple):
@@ -125,8 +125,8 @@ class BufferedColumn:
         """Return the line that `Column.describe` returns for all groups."""
         has_range = self.reference.kind in RANGED_KINDS
         n_observed, bounds, first_values = 0, np.array([np.nan, np.nan]), np.zeros(0)
-        for run in self.values.blocks():
-            observed = self.read(run).observations()
+        for block in self.values.blocks():
+            observed = self.read(block).observations()
             n_observed += observed.shape[0]
             if has_range and len(observed):
                 n_left = N_HINT_VALUES - len(first_values)
@@ -149,7 +149,7 @@ class ColumnBuilder:
         self._n_pending = self._n_partial = 0  # pending: rows before the first value
         self._unobserved: Batch | None = None
         self._is_ordered = self._is_fractional = False
-        self._n_strings = dict.fromkeys(";|,", 0)  # strings that contain each separator
+        self._n_with_separator = dict.fromkeys(";|,", 0)  # strings that contain each separator
         self._widths: set[int] = set()
 
     def add(self, batch: Batch, source: str = "") -> None:
@@ -163,7 +163,7 @@ class ColumnBuilder:
             self._fill(batch.n_rows)
             return
         if self._buffer is None:
-            self._open(batch)
+            self._create_buffer(batch)
             self._source = source
         elif {batch.kind, self._kind} == {"number", "boolean"}:
             self._kind = "number"
@@ -178,9 +178,9 @@ class ColumnBuilder:
         with prefix_errors(f"context {self._name!r}"):
             self._append(batch)
 
-    def _open(self, batch: Batch) -> None:
+    def _create_buffer(self, batch: Batch) -> None:
         self._kind = batch.kind
-        dtype = _ROW_TYPES.get(batch.kind)
+        dtype = _ENTRY_TYPES.get(batch.kind)
         if dtype is not None:
             name = f"{self._stem}.{batch.kind}"
             self._buffer = RowsBuffer(self._storage, name, batch.kind == "bag", dtype)
@@ -209,10 +209,10 @@ class ColumnBuilder:
                     self._widths.update(np.unique(batch.lengths[batch.lengths > 0]).tolist())
                 known = values[~np.isnan(values)]
                 self._is_fractional = self._is_fractional or bool((known != np.floor(known)).any())
-            else:  # in UTF-8, these bytes occur in no other character
+            else:  # unsplit strings; in UTF-8, no other character contains the byte of a mark
                 rows = np.repeat(np.arange(batch.n_rows), batch.lengths)
-                for mark in self._n_strings:
-                    self._n_strings[mark] += len(np.unique(rows[values == ord(mark)]))
+                for mark in self._n_with_separator:
+                    self._n_with_separator[mark] += len(np.unique(rows[values == ord(mark)]))
             self._buffer.append(batch.lengths, values, batch.counts)
             return
         assert self._buffer is not None
@@ -263,7 +263,7 @@ class ColumnBuilder:
         if batch is None or kind not in ("date", "duration", "vector"):
             self._note, kind = "no observations: treated as numbers", "number"
             batch = Batch(kind, 0, True)
-        self._open(batch._replace(kind=kind))
+        self._create_buffer(batch._replace(kind=kind))
         return self.finish()
 
     def _finish_rows(self) -> BufferedColumn:
@@ -277,13 +277,13 @@ class ColumnBuilder:
         final = ColumnBuilder(self._name, self._storage, self._stem)
         rows = self._buffer
         assert isinstance(rows, RowsBuffer)
-        for run in rows.blocks():
+        for block in rows.blocks():
             if self._kind == "unsplit":
-                strings = rows.strings(run)
-                separator = likely_separator(self._n_strings)
+                strings = rows.strings(block)
+                separator = likely_separator(self._n_with_separator)
                 final.add(split_batch(np.arange(len(strings)), strings, separator))
                 continue
-            start, numbers, _ = rows.read(run)
+            start, numbers, _ = rows.read(block)
             lengths = np.diff(start)
             final.add(
                 _list_vectors(lengths, numbers, *self._widths)

@@ -18,7 +18,7 @@ from mcsquared.errors import InputError
 
 DAY = datetime.timedelta(days=1)
 _EPOCH = datetime.datetime(1970, 1, 1)
-_NANOSECOND_DAYS = 106751.0  # before and after 1970 that int64 nanoseconds can represent
+_NANOSECOND_DAYS = 106751.0  # days before and after 1970 that fit into int64 nanoseconds
 _MIN_DISTINCT = 20  # fewer values may all be distinct by chance
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "nat", "<na>"})
 # Marks that spreadsheets and questionnaires leave in columns of numbers and dates.
@@ -32,7 +32,9 @@ _NUMBER = re.compile(
 )
 _YEAR = re.compile("[12][0-9]{3}")
 _DURATION = re.compile(r"(?:[0-9]+ ?(?:w|d|h|m|s|min|sec|hrs?|days?|weeks?)\b[, ]*)+")
-_MIN_SHARE = 0.8  # of the distinct strings: a column meant to contain numbers or dates
+# Share of numbers or dates in a column meant to contain them, and of full dates among dates and
+# years.
+_MIN_SHARE = 0.8
 _NOTATIONS = {  # by decimal mark: 1,234.5 and 1.234,5
     decimal: re.compile(
         rf"[+-]?([0-9]+|[0-9]{{1,3}}([{thousands}][0-9]{{3}})+)([{decimal}][0-9]+)?"
@@ -181,7 +183,7 @@ def number_hint(values: Floats, low: float, high: float, kind: str = "number") -
 
 
 def _are_combinations(categories: Sequence[str]) -> bool:
-    """Return whether strings consist of few words, some of them of the same in another order."""
+    """Return whether strings combine few words, and some have the same words in another order."""
     words = [text.split() for text in categories]
     n_distinct = len({word for row in words for word in row})
     return 2 * n_distinct <= len(words) and len({frozenset(row) for row in words}) < len(words)
@@ -262,8 +264,8 @@ def interpret(strings: Sequence[str]) -> Any:
 def _python_numbers(fields: list[str]) -> list[str] | None:
     """Return numbers in Python's notation: "3,14" as "3.14".
 
-    None if a field is not a number, or if the notation is unclear: fields such as "1,234.5" and
-    "3,14" show which notation a column has, "1,234" alone does not.
+    Return None if a field is not a number, or if the notation is unclear: fields such as "1,234.5"
+    and "3,14" show which notation a column has, "1,234" alone does not.
     """
     if all(_NUMBER.fullmatch(field) for field in fields):
         return fields
