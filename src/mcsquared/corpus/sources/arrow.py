@@ -44,7 +44,7 @@ def content_type(dtype: Any) -> str | None:
     return None
 
 
-def vectors_batch(array: Any) -> tuple[Int64s, Floats]:
+def vectors_of_lists(array: Any) -> tuple[Int64s, Floats]:
     """Return the number of vectors of each group, and all vectors (n_vectors, width).
 
     A group is a list of vectors, or a single vector; null or an empty list has none.
@@ -69,8 +69,8 @@ def vectors_batch(array: Any) -> tuple[Int64s, Floats]:
     return lengths, _floats(vectors.flatten()).reshape(-1, int(widths[0]))
 
 
-def numbers_batch(columns: Sequence[Any]) -> tuple[Int64s, Floats]:
-    """Return one vector per group from the columns of its coordinates; see `vectors_batch`."""
+def vectors_of_columns(columns: Sequence[Any]) -> tuple[Int64s, Floats]:
+    """Return one vector per group from the columns of its coordinates; see `vectors_of_lists`."""
     values = np.column_stack([_floats(column) for column in columns])
     return np.ones(len(values), np.int64), values
 

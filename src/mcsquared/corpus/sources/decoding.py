@@ -11,7 +11,7 @@ from mcsquared.errors import InputError, input_errors
 
 _SAMPLE_LENGTH = 400_000  # bytes used to detect the encoding
 _MIN_COMMON = 0.85  # share of the letters beyond ASCII that are common in the language
-_MIN_KANA = 0.3
+_MIN_KANA = 0.3  # share of these letters that are kana, in a Japanese text
 
 
 def read_text(path: Path, encoding: str | None) -> tuple[str, list[str]]:

@@ -252,8 +252,8 @@ def _read_json_lines(path: Path, text: str) -> Table:
 def _without_objects(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
     """Replace columns of JSON objects, or of lists of them, by columns of their parts.
 
-    The parts of "seller" are "seller.name" and so on. Objects of whole numbers only are counts of
-    the items of a bag, and remain.
+    The parts of "seller" are "seller.name" and so on. Objects that contain only numbers are bags,
+    with the count of each item, and remain unless they are in lists.
     """
     result: dict[str, list[Any]] = {}
     for name, values in columns.items():
@@ -262,8 +262,8 @@ def _without_objects(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
         objects += [item for value in listed for item in value if isinstance(item, dict)]
         if any(isinstance(item, list) for value in listed for item in value):
             values = [_flat(value) for value in values]
-        numbers = all(type(part) in (int, float) for one in objects for part in one.values())
-        if not objects or (numbers and not listed):
+        are_numbers = all(type(part) in (int, float) for one in objects for part in one.values())
+        if not objects or (are_numbers and not listed):
             result[name] = values
             continue
         keys = dict.fromkeys(key for one in objects for key in one)

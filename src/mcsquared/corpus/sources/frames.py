@@ -26,7 +26,7 @@ from mcsquared.errors import InputError
 _MIN_TEXT_LENGTH = 12  # mean length of the strings of a column that may contain texts
 _CODE = re.compile("[!-~]*")  # a URL, an identifier, a number or a single word
 _MAX_LISTED = 20  # columns named in an error
-_MAX_DISTINCT_SHARE = 0.5  # of group names: below it, rows may be tokens of groups
+_MIN_DISTINCT_SHARE = 0.5  # of group names; if fewer are distinct, rows may be tokens of groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class Table:
         return values if self.interpret is None else self.interpret(values)
 
     def longest_texts(self) -> str | None:
-        """Return the column of strings with the longest texts; None if all strings are short."""
+        """Return the name of the column with the longest texts; None if all strings are short."""
         lengths = {
             name: sum(_text_length(field) for field in joined_passages(values) or values)
             for name, values in self.columns.items()
@@ -244,7 +244,7 @@ def corpus_parts(
     names = table.row_names if group_names is None else group_names
     if isinstance(group_names, str):
         names = as_list(table.raw(group_names, "group_names"))
-        if len(set(map(str, names))) < _MAX_DISTINCT_SHARE * len(names):
+        if len(set(map(str, names))) < _MIN_DISTINCT_SHARE * len(names):
             table.notes.append(
                 f"most group names in {group_names!r} occur several times: if the table has one "
                 "row per token, use Corpus.from_long (--long in mc2 fit)"
@@ -291,7 +291,7 @@ def text_content(
 
 
 def _check_no_word_options(vectorizer: dict[str, Any], vocabulary: Any, reason: str) -> None:
-    """Raise `InputError` if there are options of words, for the reason that there are no words."""
+    """Raise `InputError` if options of words are given; ``reason`` says why there are no words."""
     options = [*vectorizer, *(["vocabulary"] if vocabulary is not None else [])]
     if options:
         raise InputError(f"{', '.join(options)} must not be given {reason}")

@@ -19,7 +19,7 @@ from mcsquared.corpus.sources.frames import (
 from mcsquared.corpus.sources.texts import BufferedWords, count_tokens
 from mcsquared.errors import InputError
 
-_MIN_VARIANT_SHARE = 0.05  # of the words
+_MIN_VARIANT_SHARE = 0.05  # share of the words that differ from another one in case only
 
 
 def long_parts(
@@ -80,7 +80,7 @@ def _spelling_notes(vocabulary: Any) -> list[str]:
 
 
 def _one_per_group(values: Any, order: Int64s, start: Int64s) -> tuple[list[Any], int]:
-    """Return the first observed value of each group, and how many groups have different ones."""
+    """Return the first observed value of each group, and how many groups have several values."""
     listed = as_list(values)
     result, n_varying = [], 0
     for first, last in pairwise(start):

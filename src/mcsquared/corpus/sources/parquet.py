@@ -204,7 +204,7 @@ def _type_of_numbers(columns: tuple[str, ...], file: Path, schema: Any) -> str:
                 f"content must consist of columns of numbers, got {name!r} of type {dtype} in "
                 f"{file.name}"
             )
-    # Integers may be counts; a column without values determines nothing.
+    # Integers may be counts: like nulls, they do not determine the type of the content.
     return "nulls" if all(types.is_integer(dtype) for dtype in dtypes) else "vectors"
 
 
@@ -381,7 +381,8 @@ def _content_builder(
 def _add_vectors(vectors: VectorsBuilder, mapping: ColumnMapping, batch: Any) -> None:
     columns = [batch.column(name) for name in mapping.content]
     is_numbers = mapping.content_argument == "content"
-    vectors.add(*(arrow.numbers_batch(columns) if is_numbers else arrow.vectors_batch(*columns)))
+    read = arrow.vectors_of_columns(columns) if is_numbers else arrow.vectors_of_lists(*columns)
+    vectors.add(*read)
 
 
 def _add_words(words: WordsBuilder, mapping: ColumnMapping, batch: Any) -> None:

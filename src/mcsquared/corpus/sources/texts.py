@@ -243,7 +243,7 @@ class WordsBuilder:
         """Append a batch of bags of words; if ``is_coded``, their labels are integers."""
         labels = batch.labels
         if is_coded and self._words_of_codes is not None:
-            labels = [_word(self._words_of_codes, int(label)) for label in labels]
+            labels = [_word_of_code(self._words_of_codes, int(label)) for label in labels]
         self._n_missing += n_missing
         self._append(batch.lengths, self._encoder.codes(labels)[batch.values], batch.counts)
 
@@ -379,8 +379,8 @@ def _frequency_mask(
     if min_df is None:
         min_df = 2 if n_texts > _MANY_TEXTS else 1
     enough = document_frequency >= _document_limit(min_df, "min_df", n_texts)
-    share = 0.5 if max_df is None else max_df
-    keep = enough & (document_frequency <= _document_limit(share, "max_df", n_texts))
+    upper = 0.5 if max_df is None else max_df
+    keep = enough & (document_frequency <= _document_limit(upper, "max_df", n_texts))
     if max_df is None and not keep.any():
         keep = enough & (document_frequency <= n_texts)
         notes.append("every word is in more than half of the texts, so frequent words are kept")
@@ -421,7 +421,7 @@ def _checked_vocabulary(vocabulary: Any) -> Objects:
     return words_from_counts(sparse.csr_matrix((1, len(words)), dtype=np.int32), words).vocabulary
 
 
-def _word(words: list[str], code: int) -> str:
+def _word_of_code(words: list[str], code: int) -> str:
     if not 0 <= code < len(words):
         raise InputError(
             f"must contain codes below {len(words)}, the number of words in vocabulary, got {code}"

@@ -30,18 +30,18 @@ _TAG = re.compile(
     r"td|th|tr|u|ul)(?:\s[^<>]*)?/?>",
     re.IGNORECASE,
 )
-# Function words are detected by their share of all tokens or, if some were removed before, by the
-# number of those with a share of their own.
+# A language is detected by the share of its function words among all tokens or, in case some of
+# them were removed before, by the number of those that are frequent.
 _MIN_FUNCTION_SHARE = 0.15
-_MIN_FUNCTION_WORDS = 8
-_MIN_SHARE_OF_WORD = 5e-4
+_MIN_FUNCTION_WORDS = 8  # twice as many if they must be frequent
+_MIN_SHARE_OF_WORD = 5e-4  # of all tokens, for a frequent function word
 _MIN_FURTHER_SHARE = 0.05  # of all tokens, for a second language
 _MIN_UNSPACED = 0.2  # share of the letters
 _MIN_EMOJIS = 0.1  # share of the texts
 _MIN_PASSAGE_WORDS = 4  # mean number of words of the items of a list that is not a list of words
 _MAX_SAMPLED = 1000  # lists used to tell passages from words
 _MIN_LINE_WORDS = 5  # of a line that is reported if many texts contain it
-_MIN_LINE_SHARE, _MIN_REPEATED = 0.05, 10  # of the texts
+_MIN_LINE_SHARE, _MIN_REPEATED = 0.05, 10  # share and number of the texts that contain it
 _UNSPACED_SCRIPTS = {
     "CJK": "Chinese or Japanese",
     "HIRAGANA": "Japanese",
@@ -65,7 +65,7 @@ _UNSPACED_RUN = re.compile(f"([{_UNSPACED}]+)")
 
 @cache
 def _words_by_language() -> dict[str, list[str]]:
-    """Return the function words of all languages, from a file of "language:" and its words."""
+    """Return the function words of each language, from a file with a paragraph per language."""
     text = (resources.files("mcsquared.corpus.sources") / "function_words.txt").read_text(
         encoding="utf-8"
     )
@@ -88,7 +88,7 @@ def detect_function_words(names: Sequence[str], frequency: Int64s) -> dict[str, 
     """Return the languages of the texts and their function words; none if these are rare.
 
     ``names`` are the words or n-grams, ``frequency`` the number of tokens of each. The language
-    with the most function words is first. Another one must have many besides those in common.
+    whose function words are most frequent is first; further ones must have many of their own.
     """
     share_of = dict(zip(names, frequency / max(frequency.sum(), 1), strict=True))
     found: dict[str, set[str]] = {}
@@ -174,7 +174,7 @@ def repeated_line_note(texts: Sequence[str | None]) -> str | None:
 
 
 def unspaced_language(texts: Iterable[str | None]) -> str | None:
-    """Return the language of texts whose script has no spaces between words, if there are many."""
+    """Return the language of texts in a script without spaces between words; None for others."""
     counts: dict[str, int] = {}
     n_letters = 0
     for text in texts:
