@@ -168,7 +168,7 @@ def _how_to_resume(checkpoint: Path) -> str:
 
 
 def print_result(model: MC2, out: Path) -> None:
-    """Print the numbers of clusters and topics, and the largest topics."""
+    """Print the numbers of clusters, topics, unsettled groups and types, and the largest topics."""
     sizes = f"{plural(model.n_clusters_, 'cluster')}, {plural(model.n_topics_, 'topic')}"
     typer.echo(f"{sizes}, saved to {out}")
     trace = model.posterior_.trace

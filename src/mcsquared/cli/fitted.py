@@ -26,8 +26,8 @@ from mcsquared.storage import write_text
 
 _MODEL_SUFFIX = ".mc2"
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-DIGITS = "%.4g"  # of numbers in tables
-MAX_TRAINING_GROUPS = 1000  # whose perplexity is a reference
+FLOAT_FORMAT = "%.4g"  # of numbers in tables
+MAX_TRAINING_GROUPS = 1000  # from which a reference perplexity is computed
 PERPLEXITIES = {
     "completion": "one half of each group's words given the other half",
     "exact": "all words of each group, clusters and topics summed out; requires lam=inf",
@@ -47,7 +47,7 @@ def predict(model_file: Path, file: FileOptions, out: Path, raw: bool) -> None:
             table = prediction_table(model, corpus)
             if not raw:
                 table["group"] = [without_formula(name) for name in table["group"]]
-            yield table.to_csv(index=False, header=not clusters, float_format=DIGITS)
+            yield table.to_csv(index=False, header=not clusters, float_format=FLOAT_FORMAT)
             clusters.update(table["cluster"].tolist())
 
     write_text(out, batches())
@@ -109,14 +109,14 @@ def evaluate(
     reference = unigram_perplexity(model, corpus)
     if reference is not None:
         typer.echo(f"reference: {reference:.2f} with the word frequencies of the training groups")
-    seen = None if training is None else _training_groups(model, replace(file, path=training))
+    trained_on = None if training is None else _training_groups(model, replace(file, path=training))
     for method in dict.fromkeys(methods):
         value = model.perplexity(corpus, method=method, given_contexts=given_contexts)
         given = ", given the contexts" if given_contexts else ""
         typer.echo(f"perplexity ({method}{given}): {value:.2f}  [{PERPLEXITIES[method]}]")
-        if seen is not None:
-            value = model.perplexity(seen, method=method, given_contexts=given_contexts)
-            groups = plural(seen.n_groups, "training group")
+        if trained_on is not None:
+            value = model.perplexity(trained_on, method=method, given_contexts=given_contexts)
+            groups = plural(trained_on.n_groups, "training group")
             typer.echo(f"  reference: {value:.2f} for {groups}, as if they were new")
     if truth is not None:
         _print_scores(truth, np.asarray(model.predict(corpus)))
@@ -132,9 +132,10 @@ def _training_groups(model: MC2, file: FileOptions) -> Corpus:
 
 
 def unigram_perplexity(model: MC2, corpus: Corpus) -> float | None:
-    """Return the perplexity of word frequencies of the training groups; None for vectors.
+    """Return the perplexity of the words' shares of the training tokens; None for vectors.
 
-    A useful model has a lower perplexity.
+    One is added to every frequency, so that no word has probability zero. A useful model has a
+    lower perplexity.
     """
     posterior = model.posterior_
     if posterior.word_frequency is None:

@@ -79,7 +79,7 @@ class FileOptions:
     """A file, or a folder of Parquet files, and how to read it."""
 
     path: Path
-    text: str | None = None  # column of the texts; None: as in the fit
+    text: str | None = None  # column of the content; None: as in the fit
     names: str | None = None  # column of the names of the groups; None: groups are numbered
     encoding: str | None = None  # encoding of a text file; None: detected
     memory: str = "2GB"  # memory limit for a folder
@@ -299,8 +299,8 @@ def corpora_for_model(model: MC2, file: FileOptions) -> Iterator[Corpus]:
     level_contexts = levels.known_contexts(levels.read_contexts(file.level_contexts))
     text = file.text or model.posterior_.source.get(_TEXT_KEY)
     text_options = model.posterior_.text_options
-    read = replace(file, text=text, text_options=text_options, levels=tuple(levels.names))
-    folder = read.folder("all", _bag_separators(model), level_contexts)
+    as_trained = replace(file, text=text, text_options=text_options, levels=tuple(levels.names))
+    folder = as_trained.folder("all", _bag_separators(model), level_contexts)
     yield from folder_batches(folder, model.posterior_.vocabulary)
 
 
@@ -312,20 +312,20 @@ def _spelled_as_trained(column: Column, fields: Any, known: Any) -> Column:
     """
     if column.kind in ("category", "bag", "vector") or not isinstance(fields, list):
         return column
-    read = column.convert_for(class_for_kind("category"))
+    converted = column.convert_for(class_for_kind("category"))
     # A missing value has code -1, which selects the last entry.
-    names = [*(() if read.categories is None else read.categories), None]
+    names = [*(() if converted.categories is None else converted.categories), None]
     spelled = [field.strip() if isinstance(field, str) else None for field in fields]
     trained = set(() if known is None else known)
     values = [
         field if field in trained else names[code]
-        for field, code in zip(spelled, read.values.astype(int), strict=True)
+        for field, code in zip(spelled, converted.values.astype(int), strict=True)
     ]
     return column_from(column.name, values)
 
 
 def store_source(model: MC2, file: FileOptions, contexts: list[ContextOption]) -> None:
-    """Store the text column and the separators of bags, to read further files in the same way."""
+    """Store the columns of the content and the separators of bags, to read further files alike."""
     source = {f"{_SEPARATOR_KEY}{c.name}": c.separator for c in contexts if c.separator}
     value = ",".join(file.value) or None
     columns = {_TEXT_KEY: file.text, _GROUP_KEY: file.group, _VALUE_KEY: value}
