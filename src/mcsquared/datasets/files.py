@@ -183,7 +183,8 @@ def read_integers(path: Path, n_columns: int, n_header: int = 0) -> Int64s:
 def read_counts(path: Path, n_columns: int | None, keep: Bools) -> sparse.csr_matrix:
     """Return a table of counts, one line per group, as a csr_matrix of int32.
 
-    ``keep`` is a mask of the lines to return; the file must have as many lines.
+    ``keep`` is a mask of the lines to return; the file must have as many lines as the mask, of
+    ``n_columns`` counts each unless this is None.
     """
     chunks: list[sparse.csr_matrix] = []
     n_lines = 0
@@ -202,7 +203,8 @@ def read_counts(path: Path, n_columns: int | None, keep: Bools) -> sparse.csr_ma
     if n_columns is not None:
         _check_columns(path, counts.shape[1], n_columns)
     if counts.nnz and (counts.data.min() < 0 or counts.data.max() > np.iinfo(np.int32).max):
-        raise InputError(f"file {path.name} must contain counts, got {counts.data.min()}")
+        invalid = counts.data.min() if counts.data.min() < 0 else counts.data.max()
+        raise InputError(f"file {path.name} must contain counts, got {invalid}")
     return counts.astype(np.int32)
 
 

@@ -2,7 +2,8 @@
 
 `readers` has the data sets of the experiments, each prepared as one file. This module reads the
 original downloads: the topic modelling toolbox (NIPS), the bags of words of the UCI repository,
-the titles of PNAS, and NUS-WIDE. docs/data.md describes each file.
+the titles of PNAS, and NUS-WIDE. The default folder is that of the environment variable
+MCSQUARED_DATA. docs/data.md describes each file.
 """
 
 from collections.abc import Sequence
@@ -148,8 +149,9 @@ def load_nus_wide(folder: Folder = None, concepts: Sequence[str] | None = None) 
     r"""Read NUS-WIDE: 500 visual words as content, the 1,000 most frequent tags as context.
 
     Files are expected at their paths in the original archives: ``Low_Level_Features/BoW_int.dat``,
-    ``NUS_WID_Tags/AllTags1k.txt`` and ``TagList1k.txt``, ``Groundtruth/AllLabels/Labels_<concept>
-    .txt``, ``ConceptsList/Concepts81.txt`` and ``ImageList/Imagelist.txt``.
+    ``NUS_WID_Tags/AllTags1k.txt`` and ``TagList1k.txt``,
+    ``Groundtruth/AllLabels/Labels_<concept>.txt``, ``ConceptsList/Concepts81.txt`` (unless
+    ``concepts`` are given) and ``ImageList/Imagelist.txt``.
 
     Parameters
     ----------

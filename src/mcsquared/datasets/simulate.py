@@ -191,7 +191,7 @@ def chinese_restaurant(n_customers: int, concentration: float, rng: Rng) -> Int3
 def draw_assignments(
     tokens_per_group: Int64s, alpha: float, v: float, eta: float, lam: float = inf, *, rng: Rng
 ) -> Assignments:
-    """Draw the clusters of groups and the topics of tokens; ``lam=inf`` means no shared tables."""
+    """Draw the clusters of groups and the topics of tokens."""
     cluster = chinese_restaurant(tokens_per_group.size, alpha, rng)
     n_clusters = int(cluster.max(initial=-1)) + 1
     group_of_token = np.repeat(np.arange(cluster.size), tokens_per_group)
@@ -210,7 +210,8 @@ def _restaurants(
 ) -> tuple[Int64s, Integers]:
     """Draw the table of each customer in every restaurant, and the restaurant of each table.
 
-    Tables are numbered across all restaurants.
+    Tables are numbered across all restaurants. If the concentration is infinite, every customer has
+    a table of their own.
     """
     order = np.argsort(restaurant_of_customer, kind="stable")
     table_of_customer = np.empty(order.size, dtype=np.int64)

@@ -18,13 +18,13 @@ from mcsquared.corpus.sources.words import function_words
 from mcsquared.errors import InputError
 
 EXCLUDED = {"test", "tests", "idle_test", "site-packages", "dist-packages", "_bundled"}
-MIN_WORDS = 20  # per file
+MIN_WORDS = 20  # of a module; files with fewer are left out
 _CONTRACTIONS = "don doesn isn aren won can couldn shouldn wouldn didn ve ll re"
 # Splits hyper_text, HyperText and HYPERText into the same two words.
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)  # have docstrings
+_NAME_FIELDS = frozenset({"name", "asname", "module", "id", "attr", "arg"})  # of nodes
 # Strings are matched as well, so that a # inside one does not start a comment.
-_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-_NAMES = frozenset({"name", "asname", "module", "id", "attr", "arg"})  # fields of nodes
 _COMMENT = re.compile(
     r'"""(?:\\.|[^\\])*?"""|\'\'\'(?:\\.|[^\\])*?\'\'\''
     r'|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|#(?P<comment>[^\n]*)',
@@ -121,7 +121,7 @@ def _words_of_tree(nodes: list[ast.AST]) -> Iterator[str]:
     for node in nodes:
         if isinstance(node, _DOCUMENTED):
             yield from _split(ast.get_docstring(node, clean=False) or "")
-        for field in _NAMES.intersection(node._fields):
+        for field in _NAME_FIELDS.intersection(node._fields):
             if isinstance(value := getattr(node, field), str):
                 yield from _split(value)
 

@@ -1,4 +1,4 @@
-"""The five regional groups of the United Nations, by ISO 3166 codes of the members.
+"""The five regional groups of the United Nations, by the members' ISO 3166 alpha-3 codes.
 
 Former members are in the group to which they belonged; observers that belong to none are left out.
 """
