@@ -342,7 +342,7 @@ class ParquetFolder:
         self.text, self.content, self.contexts, self.bags = text, content, contexts, bags
         self.levels, self.level_contexts = levels, level_contexts
         self.group_names, self.vocabulary = group_names, vocabulary
-        # The words of integer codes; unlike `vocabulary`, `counted_in` does not change them.
+        # The words of integer codes; `counted_in` replaces `vocabulary`, but not these.
         self.words_of_codes = vocabulary
         self.memory = parse_bytes(memory)
         self.scratch = scratch
