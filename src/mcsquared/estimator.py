@@ -284,7 +284,7 @@ class MC2(ClusterMixin, TopicTransformer):
         self.labels_ = labels.astype(np.int64)
         self.n_clusters_ = posterior.n_clusters
         self.n_topics_ = posterior.n_topics
-        words = posterior.vocabulary  # of vectors: None; their components are small
+        words = posterior.vocabulary  # None for vectors, whose components are small
         width = self.components_.shape[1] if words is None else len(words)
         self._set_features(width, words)
 
@@ -308,13 +308,13 @@ class MC2(ClusterMixin, TopicTransformer):
     def predict_proba(self, X: Any, *, contexts: Any = None) -> Floats:
         """Return the probability of each cluster, given that the cluster is not new."""
         return self._in_batches(
-            lambda *given: prediction.cluster_probabilities(*given)[0], X, contexts
+            lambda *arguments: prediction.cluster_probabilities(*arguments)[0], X, contexts
         )
 
     def predict_new_proba(self, X: Any, *, contexts: Any = None) -> Floats:
         """Return the probability that a group belongs to a cluster not seen in training."""
         return self._in_batches(
-            lambda *given: prediction.cluster_probabilities(*given)[1], X, contexts
+            lambda *arguments: prediction.cluster_probabilities(*arguments)[1], X, contexts
         )
 
     def predict_context(
@@ -361,7 +361,10 @@ class MC2(ClusterMixin, TopicTransformer):
         return float(perplexity(posterior, corpus, method, given_contexts, fold_in=self.fold_in))
 
     def score(self, X: Any, y: Any = None, *, contexts: Any = None) -> float:
-        """Return the mean log-likelihood per token, "exact", or "left_to_right" for a finite λ."""
+        """Return the mean log-likelihood per token.
+
+        The method of `perplexity` is "exact" if ``lam`` is inf, otherwise "left_to_right".
+        """
         check_is_fitted(self)
         method = "exact" if self.posterior_.priors.lam == math.inf else "left_to_right"
         perplexity = self.perplexity(X, method, contexts=contexts)
@@ -409,8 +412,8 @@ class MC2(ClusterMixin, TopicTransformer):
         check_is_fitted(self)
         check_no_contexts(contexts)
         batches = folder_batches(X, self.posterior_.vocabulary)
-        found = [predict(*self._prepare(batch, None), self.fold_in) for batch in batches]
-        return np.concatenate(found)
+        results = [predict(*self._prepare(batch, None), self.fold_in) for batch in batches]
+        return np.concatenate(results)
 
     def _prepare(self, X: Any, contexts: Any) -> tuple[Posterior, Corpus]:
         """Return the posterior, and ``X`` as a corpus with the training vocabulary."""
@@ -423,6 +426,7 @@ class MC2(ClusterMixin, TopicTransformer):
         return self.posterior_, corpus
 
     def _matrix_kind(self) -> str:
+        """Return ``content`` if it is the kind of a matrix, otherwise "auto"."""
         is_kind = isinstance(self.content, str) and self.content in MATRIX_KINDS
         return str(self.content) if is_kind else "auto"
 

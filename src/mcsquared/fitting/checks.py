@@ -23,7 +23,7 @@ from mcsquared.schedule import BURN_IN, MAX_SWEEPS, THIN, Schedule, StagedSchedu
 SAMPLER_NAMES = ("auto", "collapsed", "blocked")
 DEVICES = ("cpu", "cuda")
 BYTES_PER_TOKEN = 32  # lower bound, measured
-MINIMUM = {"n_sweeps": 1, "burn_in": 0, "thin": 1, "n_chains": 1}
+MINIMA = {"n_sweeps": 1, "burn_in": 0, "thin": 1, "n_chains": 1}
 MEANING_OF_AUTO = {
     "burn_in": "the first half of the sweeps is discarded",
     "thin": "about 100 draws are kept",
@@ -47,7 +47,7 @@ def check_sampler(sampler: object, device: object, lam: object) -> str:
 
 
 def check_levels(observations: Observations, sampler: str) -> None:
-    """Raise `InputError` if levels above groups, or backgrounds, cannot be fitted in this way."""
+    """Raise `InputError` for settings that levels above groups or backgrounds do not support."""
     if observations.background_columns:
         check_blocked("contexts with a background", sampler)
     if not observations.levels:
@@ -62,14 +62,14 @@ def check_levels(observations: Observations, sampler: str) -> None:
         )
 
 
-def check_blocked(corpus: str, sampler: str) -> None:
-    """Raise `InputError` unless the sampler is the blocked one, as the corpus requires."""
+def check_blocked(reason: str, sampler: str) -> None:
+    """Raise `InputError` unless the sampler is "blocked"; ``reason`` is what requires it."""
     if sampler != "blocked":
-        raise InputError(f"sampler must be 'blocked' for {corpus}, got {sampler!r}")
+        raise InputError(f"sampler must be 'blocked' for {reason}, got {sampler!r}")
 
 
 def checked_schedule(model: Any) -> Schedule | StagedSchedule:
-    """Check every parameter of an estimator that is not a prior; return the schedule."""
+    """Check the parameters that control a run, not the model; return the schedule."""
     check_sampler(model.sampler, model.device, model.lam)
     keep_parameters = check_integer("keep_parameters", model.keep_parameters, 1)
     for name in ("max_clusters", "max_topics"):
@@ -85,7 +85,7 @@ def checked_schedule(model: Any) -> Schedule | StagedSchedule:
         raise InputError(f"checkpoint must be a path, got {model.checkpoint!r}")
     check_init(model.init)
     sweeps = {
-        name: _number(name, getattr(model, name), minimum) for name, minimum in MINIMUM.items()
+        name: _number(name, getattr(model, name), minimum) for name, minimum in MINIMA.items()
     }
     n_chains = sweeps["n_chains"] or 1
     if sweeps["n_sweeps"] is None:

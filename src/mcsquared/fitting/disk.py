@@ -117,7 +117,7 @@ def disk_backend(
 
 
 def shards_for(observations: DiskObservations, n_in_memory: int = 1) -> int:
-    """Return the number of shards: as few as fit into memory and have 32-bit counts each.
+    """Return the smallest number of shards such that each fits into memory and has 32-bit counts.
 
     ``n_in_memory`` shards are in memory at the same time.
     """
@@ -210,8 +210,8 @@ def labels_of_all(sample: SampledCorpus, runs: Sequence[ChainRun], posterior: Po
         score = np.tile(1e-9 * sizes, (last - first, 1))
         for weight, (path, row, share) in zip(weights, stored, strict=True):
             cluster = read_draw(path, n_groups, row, first, last)
-            in_consensus = cluster < len(share)
-            score[in_consensus] += weight * share[cluster[in_consensus]]
+            has_share = cluster < len(share)
+            score[has_share] += weight * share[cluster[has_share]]
         labels[first:last] = score.argmax(axis=1)
     labels[sample.groups] = posterior.labels
     return labels

@@ -57,7 +57,7 @@ class FitResult:
 
     posterior: Posterior
     states: list[State]
-    stopped: StopReason | None = None  # why the run ended before its schedule
+    stopped: StopReason | None = None  # why the run ended before the end of its schedule
     labels: Int32s | None = None  # of all groups, if the posterior has only a sample
 
 
@@ -202,6 +202,7 @@ class Fit(RunSettings):
     def _runs(
         self, observations: Observations, checkpoint: Checkpoint | None, states: Sequence[State]
     ) -> list[ChainRun]:
+        """Return all chains: saved ones, continuations of earlier states, or new ones."""
         saved = checkpoint.load(observations, self.priors, self.sampler) if checkpoint else {}
         if checkpoint and states:
             # A warm start continues from the states in memory, not from the file.
