@@ -45,7 +45,9 @@ TRACE = (
 )
 
 LEVEL_TRACE = ("n_types", "alpha", "v")  # of every level above groups
-MIN_TIME_PER_START = 3.0  # of a chain, relative to its start, if the time limit is short
+# Shortest run of a chain, its start included, as a multiple of the time that the start takes; it
+# applies if a time limit may leave out chains.
+MIN_TIME_PER_START = 3.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,8 +82,10 @@ class ChainRun:
     start: Callable[[], State] = field(repr=False)
     first_sweep: int = 0  # sweeps done before this run, by an earlier fit
     trace: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in TRACE})
+    # Clusters of the groups in each kept draw, and the sweep of this run after which it was kept.
     cluster_of_group: list[Int32s] = field(default_factory=list)
     sweep_of_draw: list[int] = field(default_factory=list)
+    # Parameters of the draws that store them.
     parameters: list[ParameterDraw] = field(default_factory=list)
     # Types of the units of every level above groups in each draw; n_types, alpha and v by sweep.
     types_of_units: list[list[Int32s]] = field(default_factory=list)
@@ -100,7 +104,7 @@ class ChainRun:
     def of_state(cls, chain: int, state: State, first_sweep: int = 0) -> ChainRun:
         """Return a chain that has started."""
         run = cls(chain, lambda: state, first_sweep)
-        assert run.state is state
+        assert run.state is state  # using the cached property starts the chain
         return run
 
     @cached_property
@@ -197,9 +201,9 @@ class Runner:
     """Runs the chains of one fit.
 
     Chains run in parallel, each with an equal share of the threads. Draws do not depend on the
-    number of threads. ``save`` is called with a chain after every sweep, and once more with True
-    when it ends a stage. ``make_backend`` returns the backend of a chain, given its threads; the
-    default is `LocalBackend`. With any other backend, chains run one after another.
+    number of threads. ``save`` is called with a chain and False after every sweep, and with the
+    chain and True when it ends a stage. ``make_backend`` returns the backend of a chain, given its
+    threads; the default is `LocalBackend`. With any other backend, chains run one after another.
     ``deadline`` is a value of ``time.monotonic()`` after which no further sweep is started, and no
     further chain if their number is chosen automatically.
     """
@@ -294,7 +298,7 @@ class Runner:
 
     @property
     def _is_stopping(self) -> bool:
-        """Whether the run is ending, so that further chains, which take minutes, need not start."""
+        """Whether the run is ending, so that no further chain is started; a start may take minutes."""
         return self.make_backend is None and self.signals.stop.is_set()
 
     @property

@@ -32,7 +32,7 @@ class Checkpoint:
     """The checkpoint file of one run.
 
     ``identity`` is JSON data that must be equal in a resumed run: corpus, priors, seed, schedule.
-    ``seconds`` is the minimum time between two writes; the end of a chain is always written.
+    ``seconds`` is the minimum time between two writes; the end of a stage is always written.
     """
 
     def __init__(
@@ -41,13 +41,13 @@ class Checkpoint:
         self.path = Path(path)
         self.identity = dict(identity)
         self.seconds = SECONDS_BETWEEN_WRITES if seconds is None else seconds
-        self._parts: dict[int, tuple[Tensors, dict[str, Any]]] = {}
-        self._written: dict[int, float] = {}
+        self._parts: dict[int, tuple[Tensors, dict[str, Any]]] = {}  # packed chains, by chain
+        self._written: dict[int, float] = {}  # time of the last write, by chain
         self._lock = threading.Lock()  # chains save from several threads
         check_target(self.path)
 
     def save(self, run: ChainRun, ended: bool) -> None:
-        """Write the chain if it has ended or the last write was at least ``seconds`` ago."""
+        """Write the chain if it has ended a stage or was last written at least ``seconds`` ago."""
         now = time.monotonic()
         if not ended and now - self._written.setdefault(run.chain, now) < self.seconds:
             return
@@ -120,9 +120,9 @@ def saved_seed(path: str | os.PathLike[str]) -> int | None:
 
 
 def saved_groups(path: str | os.PathLike[str] | None, n_groups: int) -> Int64s | None:
-    """Return the sampled groups of a run on disk, empty for a run in memory.
+    """Return the groups that the run of a checkpoint sampled from a corpus on disk.
 
-    None if there is no checkpoint.
+    Empty if the run had read the whole corpus into memory; None if there is no checkpoint.
     """
     if path is None or not Path(path).exists():
         return None
@@ -137,7 +137,7 @@ def saved_groups(path: str | os.PathLike[str] | None, n_groups: int) -> Int64s |
 
 
 def pack_chain(run: ChainRun) -> tuple[Tensors, dict[str, Any]] | None:
-    """Return a chain as tensors and JSON; None for the start of a chain on disk."""
+    """Return a chain as tensors and JSON; None before the first sweep if the corpus is on disk."""
     state, chain, labels = run.state, run.chain, run.label_files()
     if labels and not state.sweep:
         return None
@@ -182,7 +182,7 @@ def unpack_chain(
     trace = reader.array("trace", np.float64, (len(TRACE), run.sweeps_done))
     integers = trace[[TRACE.index(name) for name in INTEGER_COLUMNS]]
     if not (np.isfinite(integers).all() and (np.abs(integers) < 2**53).all()):
-        raise ValueError("its trace does not agree with its sweeps")
+        raise ValueError("its trace has invalid integers")
     if not np.isfinite(trace[TRACE.index("log_joint")]).all():
         raise ValueError("its log joint is not finite")
     sweeps = reader.array("sweep_of_draw", np.int64, (None,), 1, run.sweeps_done)

@@ -13,14 +13,14 @@ DEFAULT_SWEEPS: int | str = "auto"  # of `MC2`: see `StagedSchedule`
 # many short chains agrees better between seeds than that of few long ones: chains of large
 # corpora stay near the mode in which they begin. Those of small corpora mix, and can be long.
 MIN_CHAINS, MAX_CHAINS = 8, 32
-SWEEPS_OF_CHAINS = 2_560  # maximum of all chains together
-TOKENS_OF_CHAINS = 100_000_000  # of all chains, each of which stores the topics of its tokens
+MAX_SWEEPS_OF_CHAINS = 2_560  # sum over all chains
+MAX_TOKENS_OF_CHAINS = 100_000_000  # sum over all chains, each of which stores a topic per token
 
 BURN_IN, THIN = 100, 5  # of a fixed number of sweeps, if there are enough
 
 FIRST_STAGE = 40  # sweeps at the end of the first stage; each stage doubles them
 MAX_SWEEPS = 320  # of a run in stages without a time limit
-MAX_TOKENS_VISITED = 40_000_000  # by a chain, over all sweeps after the first stage
+MAX_TOKENS_VISITED = 40_000_000  # by all sweeps of a chain; the first stages may exceed it
 DRAWS_PER_FIT = 100  # kept draws of all chains at the end of a stage, approximately
 
 
@@ -88,13 +88,13 @@ class StagedSchedule:
     keep_parameters: int  # at most, of all chains; evenly spaced in each
     n_chains: int = 1
     max_sweeps: int | None = MAX_SWEEPS
-    # Whether n_chains depends on the size of the corpus, and at most so many start in limited time.
+    # Whether n_chains depends on the size of the corpus; a time limit may then reduce it.
     choose_chains: bool = False
 
     is_staged = True
 
     def for_corpus(self, n_tokens: int, cost: int = 1) -> "StagedSchedule":
-        """Return the schedule for a corpus of this size; ``cost`` is that of a token, see families.
+        """Return the schedule for a corpus of this size; see `ConjugateFamily.cost` for ``cost``.
 
         A large corpus has fewer stages, and more chains up to a size at which the labels of all
         chains take too much memory. Fewer than `MAX_CHAINS` chains have at least two stages.
@@ -102,8 +102,8 @@ class StagedSchedule:
         affordable = max(MAX_TOKENS_VISITED // max(n_tokens, 1), FIRST_STAGE)
         n_chains = self.n_chains
         if self.choose_chains:
-            n_chains = SWEEPS_OF_CHAINS // min(affordable, MAX_SWEEPS)
-            n_chains = min(n_chains, MAX_CHAINS, TOKENS_OF_CHAINS // max(n_tokens, 1))
+            n_chains = MAX_SWEEPS_OF_CHAINS // min(affordable, MAX_SWEEPS)
+            n_chains = min(n_chains, MAX_CHAINS, MAX_TOKENS_OF_CHAINS // max(n_tokens, 1))
             n_chains = max(n_chains, MIN_CHAINS)
         if n_chains < MAX_CHAINS:
             affordable = max(affordable // cost, 2 * FIRST_STAGE)
