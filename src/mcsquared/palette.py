@@ -1,7 +1,8 @@
 """Colours of clusters, topics and chains, shared by the report and the plots.
 
-The first six are those of Okabe and Ito without yellow and black. Each later one was chosen as far
-as possible from all before it, in both themes, with normal sight and with red-green blindness.
+The first six are those of Okabe and Ito without yellow and black. Each later one was chosen to be
+as different as possible from all before it, in both themes, for normal and for red-green deficient
+colour vision.
 """
 
 # On white and, with the same hues in the same order, on the dark background of the report.

@@ -70,7 +70,7 @@ class EffectState:
 
     tables: CountArray  # tables of every value and topic (values of all effects, topic slots)
     weights: Floats  # ω (n_effects + 1,): of the cluster, then of each effect
-    v: Floats  # v_c (n_effects,): concentrations of the values' topic weights
+    v: Floats  # v_c (n_effects,): concentrations of the topic shares of values
 
 
 @dataclass
@@ -149,7 +149,7 @@ class State:
 
     @property
     def root_counts(self) -> Int64s:
-        """Draws of each cluster from π: int64 (cluster slots,). Without levels, the groups."""
+        """Draws of each cluster from π: int64 (cluster slots,). Without levels, n_k."""
         if self.levels:
             return self.levels[0].draws_below
         return self.counts.groups_in_cluster.astype(np.int64)
@@ -200,6 +200,7 @@ class State:
             self.effects.tables = np.pad(self.effects.tables, ((0, 0), (0, extra)))
 
     def _add_slots(self, kind: int, extra: int) -> None:
+        """Add empty slots of clusters (``kind`` is 0) or of topics (1) to all arrays."""
         for name, axes in _SLOT_AXES.items():
             owner = self.counts if hasattr(self.counts, name) else self
             array, axis = getattr(owner, name), axes[kind]
