@@ -298,7 +298,7 @@ class Runner:
 
     @property
     def _is_stopping(self) -> bool:
-        """Whether the run is ending, so that no further chain is started; a start may take minutes."""
+        """Whether the run is ending, so that no further chain starts: a start can take minutes."""
         return self.make_backend is None and self.signals.stop.is_set()
 
     @property
