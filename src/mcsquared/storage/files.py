@@ -267,7 +267,7 @@ def _flush_folder(folder: Path) -> None:
 
 
 def _remove_stale_files(target: Path) -> None:
-    """Remove temporary files of the same target that no process has locked: left by killed ones."""
+    """Remove temporary files of the target that killed processes left: those without a lock."""
     prefix, suffix = f".{target.name}.", ".part"
     with suppress(OSError):
         for entry in os.scandir(target.parent):
@@ -279,7 +279,7 @@ def _remove_stale_files(target: Path) -> None:
 
 
 def _load(path: PathLike, mapped: str | None) -> tuple[dict[str, str], Tensors]:
-    """Return the metadata and tensors of a file with any content."""
+    """Return the metadata and tensors of a safetensors file, whatever it contains."""
     from safetensors import safe_open
 
     check_path(path)

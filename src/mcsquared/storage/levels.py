@@ -26,7 +26,7 @@ def pack_levels(state: State) -> Tensors:
     for i, level in enumerate(state.levels):
         tensors |= {
             f"level.{i}.type_of_unit": level.type_of_unit.copy(),
-            # The name in files: each draw is a table of the restaurant below.
+            # "tables_below" is the name in files: a draw is a table of the restaurant below.
             f"level.{i}.tables_below": level.draws_below.astype(np.int64),
             f"level.{i}.scalars": np.array([level.n_slots, level.alpha, level.v]),
             f"level.{i}.shapes": np.concatenate([np.zeros(0), *level.shapes]),

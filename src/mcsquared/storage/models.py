@@ -255,8 +255,8 @@ def _units(
     for i, entry in enumerate(listed):
         fields = unpack_units(reader, i, entry["name"], n_children, n_draws, priors)
         n_children = len(fields["unit_names"])
-        families, prefix = priors.levels[entry["name"]].contexts, f"units.{i}.context"
-        contexts = unpack_columns(reader, prefix, entry["contexts"], families, n_children)
+        chosen, prefix = priors.levels[entry["name"]].contexts, f"units.{i}.context"
+        contexts = unpack_columns(reader, prefix, entry["contexts"], chosen, n_children)
         found.append(UnitDraws(contexts=contexts, **fields))
     if [units.name for units in found] != list(priors.levels):
         raise ModelFileError("the priors do not agree with the levels above groups")
@@ -293,7 +293,7 @@ def _cluster_content(reader: Reader, posterior: Posterior) -> ClusterContent | N
     words = reader.array("cluster_content.words", np.int32, (n_clusters, None), -1, n_words - 1)
     n_groups = reader.array("cluster_content.n_groups", np.int32, words.shape, 0)
     alternatives = no_alternatives(n_clusters)
-    if "cluster_content.alternatives" in reader:  # files of 0.1.0 have none
+    if "cluster_content.alternatives" in reader:  # older files have none
         name, shape = "cluster_content.alternatives", alternatives.shape
         alternatives = reader.array(name, np.int32, shape, -1, n_words - 1)
     if not (np.isfinite(tokens).all() and (tokens >= 0).all() and (n_groups <= sizes).all()):
@@ -303,14 +303,14 @@ def _cluster_content(reader: Reader, posterior: Posterior) -> ClusterContent | N
 
 def _given_names(listed: Any, posterior: Posterior) -> dict[str, dict[int, str]]:
     """Return names given to clusters and topics; their keys are strings in JSON."""
-    numbers = {"clusters": posterior.n_clusters, "topics": posterior.n_topics}
-    if not isinstance(listed, dict) or not listed.keys() <= numbers.keys():
+    sizes = {"clusters": posterior.n_clusters, "topics": posterior.n_topics}
+    if not isinstance(listed, dict) or not listed.keys() <= sizes.keys():
         raise ModelFileError("'given_names' must contain names of clusters and topics")
     names: dict[str, dict[int, str]] = {}
     for kind in listed:
         found = _strings(listed, kind, dict)
-        if not all(key.isdecimal() and int(key) < numbers[kind] for key in found):
-            raise ModelFileError(f"the names of {kind} must have numbers below {numbers[kind]}")
+        if not all(key.isdecimal() and int(key) < sizes[kind] for key in found):
+            raise ModelFileError(f"the names of {kind} must have numbers below {sizes[kind]}")
         names[kind] = {int(key): name for key, name in found.items()}
     return names
 

@@ -277,7 +277,7 @@ def unpack_draw(
 ) -> ParameterDraw:
     """Return a draw packed by `pack_draw`, validated.
 
-    ``cluster_of_group`` has all kept draws, (n_draws, n_groups), ``n_words`` is None for vectors,
+    ``cluster_of_group`` are all kept draws, (n_draws, n_groups), ``n_words`` is None for vectors,
     and ``n_tokens`` is an upper bound on every count.
     """
     scalars = reader.array(f"{prefix}.scalars", np.float64, (len(_DRAW_SCALARS),), 0.0)
@@ -332,10 +332,10 @@ def _background(reader: Reader, name: str, sizes: Integers, priors: Priors) -> F
         return None
     shape = (len(sizes) + 1, 3 * len(priors.background_columns))
     statistics = reader.array(name, np.float64, shape, -MAX_FLOAT, MAX_FLOAT)
-    most = np.append(sizes, sizes.sum())
+    max_counts = np.append(sizes, sizes.sum())
     for context, columns in priors.background_columns.items():
         n = statistics[:, columns.start]
-        is_count = bool(((n >= 0) & (n <= most) & (n == np.floor(n))).all())
+        is_count = bool(((n >= 0) & (n <= max_counts) & (n == np.floor(n))).all())
         family = priors.contexts[context]
         if not (is_count and has_finite_normaliser(family, statistics[:, columns])):
             raise ModelFileError(f"the array {name!r} contains invalid statistics")
