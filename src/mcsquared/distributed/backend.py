@@ -66,7 +66,7 @@ UNASSIGNED = ShardHandle("", None, None)
 
 
 class Lost(Enum):
-    """Takes the place of a result if a worker on which it depends was lost; None is a result."""
+    """Replaces a result if a worker on which it depends was lost; None is a valid result."""
 
     WORKER = "worker"
 
@@ -82,7 +82,7 @@ class DaskBackend(ShardedBackend):
     """
 
     _inputs: dict[str, tuple[Any, Any]]  # of a call that is not finished, by worker
-    _before: list[ShardHandle]  # of the same call
+    _before: list[ShardHandle]  # handles before the same call
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class DaskBackend(ShardedBackend):
         self._handles = [UNASSIGNED] * self.n_shards
         self._is_local = False
         self._caller = tasks.Caller(threads)
-        self._sent_content: tuple[str, dict[str, Any]] = ("", {})  # token, and future by worker
+        self._sent_content: tuple[str, dict[str, Any]] = ("", {})  # sweep_id, and future by worker
         self._release_inputs()
 
     def load_labels(self, state: State, key: Key) -> None:
@@ -199,7 +199,7 @@ class DaskBackend(ShardedBackend):
         self._begin_call(function, argument)
         if UNASSIGNED not in self._handles:
             by_worker = groupby(self._handles, attrgetter("worker"))
-            nodes = [(worker, [one.returned for one in found]) for worker, found in by_worker]
+            nodes = [(worker, [one.returned for one in handles]) for worker, handles in by_worker]
             collected = self._wait(self._collect(nodes), {worker for worker, _ in nodes})
             if collected is not Lost.WORKER:
                 self._release_inputs()
@@ -276,8 +276,8 @@ class DaskBackend(ShardedBackend):
         """Send the counts for ψ to the workers, once per sweep."""
         if content is None:
             return dict.fromkeys(workers)
-        if self._sent_content[0] != content.token:
-            self._sent_content = (content.token, {})
+        if self._sent_content[0] != content.sweep_id:
+            self._sent_content = (content.sweep_id, {})
         sent = self._sent_content[1]
         sent |= self._broadcast(content, [worker for worker in workers if worker not in sent])
         return sent
@@ -297,12 +297,12 @@ class DaskBackend(ShardedBackend):
         return {}
 
     def _forward(self, workers: list[str], future: Any) -> dict[str, Any]:
-        """Forward an object from the first worker, which has it, to the others."""
-        found, others = {workers[0]: future}, workers[1:]
+        """Forward an object from the first worker to the others; return its future, by worker."""
+        futures, others = {workers[0]: future}, workers[1:]
         for first, last in _parts(len(others)):
             received = self._submit(others[first], tasks.forward, future)
-            found |= self._forward(others[first:last], received)
-        return found
+            futures |= self._forward(others[first:last], received)
+        return futures
 
     def _wait(self, future: Any, workers: set[str]) -> Any:
         """Return the result of a future, or `Lost.WORKER` if one of these workers was lost."""

@@ -75,7 +75,7 @@ def add_packed(parts: list[dict[str, Any]]) -> dict[str, Any]:
 class PsiCounts(NamedTuple):
     """The counts from which every worker draws the same ψ, and the key of the random numbers."""
 
-    token: str  # different for every sweep of every chain
+    sweep_id: str  # different for every sweep of every chain
     words: PackedCounts  # counts of words and topics (n_words, topic slots)
     beta: float
     key: Key

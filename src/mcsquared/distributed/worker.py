@@ -54,7 +54,7 @@ class Caller:
     def __init__(self, threads: ThreadPool) -> None:
         self.threads = threads
         self._lock = Lock()
-        self._token = ""
+        self._sweep_id = ""  # of the ψ that was drawn last
         self._drawn: tuple[Any, Any] = (None, None)
 
     def __call__(
@@ -82,10 +82,10 @@ class Caller:
 
     def _with_psi(self, argument: Any, content: wire.PsiCounts) -> Any:
         globals_ = argument if isinstance(argument, Globals) else argument.globals
-        if self._token != content.token:
+        if self._sweep_id != content.sweep_id:
             self._drawn = (None, None)  # releases the memory first
             self._drawn = content.draw(globals_, self.threads)
-            self._token = content.token
+            self._sweep_id = content.sweep_id
         psi, shares = self._drawn
         return wire.with_globals(argument, replace(globals_, content=psi, scaled_shares=shares))
 
@@ -94,10 +94,10 @@ _CALLERS: WeakKeyDictionary[Any, Caller] = WeakKeyDictionary()
 _LOCK = Lock()
 
 
-def call(function: GroupFunction, shard: Any, before: Returned, *packed: Any) -> Returned:
+def call(function: GroupFunction, shard: Any, before: Returned, *sent: Any) -> Returned:
     """Apply a function to a shard, with all threads of the worker that runs this.
 
-    ``packed`` are the other arguments of a `Caller`; small ones are pickled.
+    ``sent`` are the other arguments of a `Caller`; small ones are pickled.
     """
     from distributed import get_worker
 
@@ -106,7 +106,7 @@ def call(function: GroupFunction, shard: Any, before: Returned, *packed: Any) ->
         if worker not in _CALLERS:
             _CALLERS[worker] = Caller(ThreadPool(worker.state.nthreads))
         caller = _CALLERS[worker]
-    arguments = (pickle.loads(one) if isinstance(one, bytes) else one for one in packed)
+    arguments = (pickle.loads(one) if isinstance(one, bytes) else one for one in sent)
     return caller(function, shard, before.labels, *arguments)
 
 
@@ -132,7 +132,7 @@ def to_device(shard: Observations, priors: Priors) -> Any:
 def draw_part_of_cells(
     observations: Observations, labels: Labels, argument: CellCounts, threads: ThreadPool
 ) -> tuple[Labels, dict[str, Any]]:
-    """Draw the topics of the (cluster, word) cells of a part of the words: λ = ∞.
+    """Draw the topics of the (cluster, word) cells of a part of the words, for λ = ∞.
 
     The result has counts of words and topics, 0 for other words, and of clusters and topics.
     """
