@@ -295,7 +295,7 @@ def vector_observations(corpus: Corpus, family: ConjugateFamily) -> Any:
 
 
 def chosen_contexts(corpus: Corpus, contexts: Any) -> tuple[Any, list[Column]]:
-    """Return the contexts of a fit, and columns left out because their values are distinct."""
+    """Return the contexts of a fit, and columns left out because all values are distinct."""
     if not isinstance(contexts, str) or contexts != "auto":
         return contexts, []
     columns = all_contexts(corpus)
@@ -340,8 +340,8 @@ def context_families(
     filled = {}
     for name, given in contexts.items():
         column = corpus.contexts[name]
-        default = isinstance(given, str) and given == "auto"
-        family = column.default_family() if default else _named(given, f"contexts[{name!r}]")
+        is_auto = isinstance(given, str) and given == "auto"
+        family = column.default_family() if is_auto else _named(given, f"contexts[{name!r}]")
         filled[name] = column.convert_for(family).fill_family(family)
     return filled
 
@@ -383,6 +383,7 @@ def _with_concentration(
 
 
 def _named(family: object, argument: str) -> ConjugateFamily:
+    """Return a family that was given itself or by its name."""
     if isinstance(family, ConjugateFamily):
         return family
     if isinstance(family, str):

@@ -125,7 +125,7 @@ class Observations:
 
     @property
     def has_wide_vectors(self) -> bool:
-        """Whether a kernel draws vectors with so many dimensions that every topic slot is slow."""
+        """Whether vectors have a kernel, and so many dimensions that every topic slot is slow."""
         return self.content_kernel >= 0 and self.content_family.is_wide
 
     def in_memory(self) -> Observations:
@@ -235,7 +235,10 @@ class Observations:
         return self.context_columns[-1][1].stop if self.context_columns else 0
 
     def with_foreground(self, foreground: Bools) -> Observations:
-        """Return the same groups; values that are not in the foreground are ``outliers``."""
+        """Return the same groups; observed values outside the foreground are ``outliers``.
+
+        ``foreground`` is bool (n_groups, dense contexts).
+        """
         dense = self.dense._replace(observed=foreground)
         part = replace(self, dense=dense, outliers=self.dense.observed & ~foreground)
         part.__dict__["layout"] = self.layout

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 GROUPS_PER_READ = 1_000_000
 # Measured memory of a shard during a sweep: words, labels, token order by word, and copies.
 BYTES_PER_SHARD_TOKEN, BYTES_PER_SHARD_GROUP, BYTES_PER_SHARD_CONTEXT = 60, 250, 60
-BYTES_PER_SHARD_NUMBER = 24  # of a vector: read, relative to the origin, and of a moved topic
+BYTES_PER_SHARD_NUMBER = 24  # of a vector: as read, minus the origin, and in a topic that is moved
 
 
 @dataclass(frozen=True, kw_only=True)
