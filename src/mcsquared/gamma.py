@@ -46,7 +46,7 @@ class Gamma:
 
     @property
     def mean(self) -> float:
-        """Return the prior mean, ``shape / rate``."""
+        """The prior mean, ``shape / rate``."""
         return self.shape / self.rate
 
     def sample(self, rng: np.random.Generator) -> float:

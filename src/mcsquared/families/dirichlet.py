@@ -46,12 +46,12 @@ class Dirichlet(ConjugateFamily):
 
     @property
     def n_stats(self) -> int:
-        """Return the number of categories."""
+        """The number of categories."""
         return int(filled_field(self, "size"))
 
     @property
     def n_dimensions(self) -> int | None:
-        """The number of categories, None if it is not known yet."""
+        """The number of categories; None if it is not known yet."""
         return self.size
 
     @property

@@ -143,7 +143,10 @@ class Gaussian(Univariate):
         return 0.5 * (np.log(precision) - LOG_TWO_PI - standardised**2)
 
     def natural_parameters(self, parameters: Floats) -> Floats:
-        """Return (½ ln p − ½ pμ², pμ, −½ p) for centred μ: float64 (n_clusters, 3)."""
+        """Return (½ ln p − ½ pμ², pμ, −½ p): float64 (n_clusters, 3).
+
+        p is the precision, and μ the mean minus the origin.
+        """
         mean, precision = np.moveaxis(np.atleast_2d(parameters), -1, 0)
         root = np.sqrt(precision)
         # With a tiny precision, the square of the mean would overflow.

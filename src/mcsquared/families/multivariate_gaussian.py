@@ -126,7 +126,7 @@ class MultivariateGaussian(ConjugateFamily):
 
     @property
     def n_stats(self) -> int:
-        """Return 1 + d + d²."""
+        """The number of statistics, 1 + d + d²."""
         return 1 + self.width + self.width**2
 
     def filled(self, x: Any) -> Self:
@@ -176,7 +176,10 @@ class MultivariateGaussian(ConjugateFamily):
         return np.concatenate([np.ones((n, 1)), centred, outer], axis=1)
 
     def log_normaliser(self, stats: Floats) -> Floats:
-        """Return ln Γ_d(½ν) + ½νd ln 2 − ½ν ln|scale| − ½d ln strength, of the posterior."""
+        """Return ln Γ_d(½ν) + ½νd ln 2 − ½ν ln|scale| − ½d ln strength, of the posterior.
+
+        ν are the degrees of freedom, and Γ_d is the multivariate gamma function.
+        """
         posterior, width = self._posterior(stats), self.width
         half = 0.5 * posterior.degrees
         log_det = log_determinant(cholesky(posterior.scale))
@@ -208,10 +211,10 @@ class MultivariateGaussian(ConjugateFamily):
     def sample_parameters(self, stats: Floats, rng: Rng) -> Floats:
         """Draw (mean, precision matrix) of each cluster: float64 (n_clusters, d + d²).
 
-        Bartlett's decomposition: with C Cᵀ the scale and A lower triangular, A_ii² chi-squared
-        with ν − i degrees and normal below, R = C⁻ᵀ A gives the precision R Rᵀ. More than `WIDE`
-        dimensions have R = C⁻ᵀ U instead, where U is A with rows and columns in reversed order: it
-        is upper triangular, as is R.
+        Bartlett's decomposition: with C Cᵀ the scale, ν the degrees of freedom, and A lower
+        triangular, A_ii² chi-squared with ν − i degrees (i = 0, 1, ...) and normal below,
+        R = C⁻ᵀ A gives the precision R Rᵀ. More than `WIDE` dimensions have R = C⁻ᵀ U instead,
+        where U is A with rows and columns in reversed order: it is upper triangular, as is R.
         """
         posterior, width = self._posterior(np.atleast_2d(stats)), self.width
         factor, n_rows = cholesky(posterior.scale), len(posterior.scale)
@@ -249,7 +252,10 @@ class MultivariateGaussian(ConjugateFamily):
         return result
 
     def natural_parameters(self, parameters: Floats) -> Floats:
-        """Return (½ ln|P| − ½ μᵀPμ, Pμ, −½ P) for centred μ: float64 (n_clusters, 1 + d + d²)."""
+        """Return (½ ln|P| − ½ μᵀPμ, Pμ, −½ P): float64 (n_clusters, 1 + d + d²).
+
+        P is the precision matrix, and μ the mean minus the origin.
+        """
         log_root, mean, factor = self.whitened_parameters(parameters)
         whitened = product(np.swapaxes(factor, 1, 2), mean[:, :, None])
         constant = log_root - 0.5 * (whitened[:, :, 0] ** 2).sum(axis=1)
@@ -257,9 +263,10 @@ class MultivariateGaussian(ConjugateFamily):
         return np.concatenate([constant[:, None], slope, square], axis=1)
 
     def whitened_parameters(self, parameters: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return ½ ln|P|, centred μ and L, where P = L Lᵀ; −∞, μ and 0 if P is 0.
+        """Return ½ ln|P|, μ and L with L Lᵀ = P; −∞, μ and 0 if P is 0.
 
-        Float64 (n_clusters,), (n_clusters, d) and (n_clusters, d, d).
+        P is the precision matrix, and μ the mean minus the origin. The arrays are float64
+        (n_clusters,), (n_clusters, d) and (n_clusters, d, d).
         """
         parameters, width = np.atleast_2d(parameters), self.width
         precision = parameters[:, width:].reshape(-1, width, width)
@@ -276,8 +283,8 @@ class MultivariateGaussian(ConjugateFamily):
     def mean_covariance(self, stats: Floats) -> Floats:
         """Return the covariance at the mean precision: float64 (n_clusters, d, d)."""
         precision = self.mean_parameters(stats)[:, self.width :]
-        inverse = np.linalg.inv(precision.reshape(-1, self.width, self.width))
-        return np.asarray(inverse, np.float64)
+        covariance = np.linalg.inv(precision.reshape(-1, self.width, self.width))
+        return np.asarray(covariance, np.float64)
 
     def predictive(self, stats: Floats) -> list[Predictive]:
         """Return a `Predictive` per dimension, with a Student-t for each row of statistics."""

@@ -60,8 +60,8 @@ def log_rising_factorial(start: ArrayLike, added: ArrayLike) -> Floats:
 def log_standard_gamma(shape: ArrayLike, rng: Rng) -> Floats:
     """Draw the logarithm of a Gamma(shape, 1) variable for each shape.
 
-    Gamma(a) has the distribution of Gamma(a + 1) U^{1/a}; in logs this cannot underflow, while a
-    plain draw with a small shape is often zero.
+    Gamma(a) has the distribution of Gamma(a + 1) U^{1/a}, with U uniform on (0, 1); in logs this
+    cannot underflow, while a plain draw with a small shape is often zero.
     """
     shape = np.asarray(shape, np.float64)
     return np.log(rng.standard_gamma(shape + 1.0)) - rng.standard_exponential(shape.shape) / shape
