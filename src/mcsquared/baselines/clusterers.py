@@ -223,8 +223,8 @@ class AffinityPropagation(_Clusterer):
     Parameters
     ----------
     similarity : {"euclidean", "symmetric_kl"}
-        Minus the squared Euclidean distance of two rows, or minus their symmetric Kullback-Leibler
-        divergence (`symmetric_kl`), which requires rows of shares.
+        Minus the squared Euclidean distance between two rows, or minus their symmetric
+        Kullback-Leibler divergence (`symmetric_kl`), which requires rows of shares.
     weighting : {"proportions", "tfidf", "counts"}
     preference : float, optional
         Preference of a group to be an exemplar; by default the median similarity.

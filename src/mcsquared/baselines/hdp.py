@@ -257,7 +257,7 @@ def occupied_slots(state: State) -> Int64s:
 
 
 def topics_of_state(state: State, observations: Observations) -> dict[str, Any]:
-    """Return the arguments of `HDPDraw` except v."""
+    """Return the fields of an `HDPDraw` except v, by name."""
     counts, slots = state.counts, occupied_slots(state)
     if observations.n_words > 0:
         statistics = sparse.csr_matrix(counts.words_in_topic[:, slots].T)

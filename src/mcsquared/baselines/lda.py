@@ -64,7 +64,10 @@ class TomotopyModel(TopicModel):
 def dirichlet_parameters(
     log_word_given_topic: Floats, alpha: Floats, seed: int, number: int = 0
 ) -> ModelParameters:
-    """Return the parameters for θ_j ~ Dir(α): one cluster, τ = α / Σα and λ = Σα."""
+    """Return the parameters for θ_j ~ Dir(α): one cluster, τ = α / Σα and λ = Σα.
+
+    ``number`` is the index of the draw.
+    """
     key = draw_key(stream(seed, Stream.PARAMETERS, number))
     return single_cluster_parameters(alpha, log_word_given_topic, FAMILY, float(alpha.sum()), key)
 
@@ -137,7 +140,7 @@ class LDA(TomotopyModel):
     """Latent Dirichlet allocation: a fixed number of topics, without clusters and contexts.
 
     Fitted by the collapsed Gibbs sampler of tomotopy, which also optimises the prior of topic
-    weights every ten sweeps.
+    shares every ten sweeps.
 
     Parameters
     ----------

@@ -7,6 +7,8 @@
     each token                   local with probability ω_j: topic θ_j, words ψ_kr ~ Dir(β);
                                  global otherwise: topic φ_j, words ψ_g ~ Dir(β)
 
+The indices r and g are those of the local topics of a cluster and of the global topics.
+
 The authors estimate the parameters by variational EM. Here they have priors and are sampled.
 """
 

@@ -199,7 +199,7 @@ class NPTOT(hdp.DirichletProcessModel):
 
 
 def _relative(log_densities: Floats) -> Floats:
-    """Return log-densities relative to the largest of each row: only ratios matter."""
+    """Return log-densities minus the largest of each row, at least -700: only ratios matter."""
     return np.maximum(log_densities - log_densities.max(axis=1, keepdims=True), -700.0)
 
 

@@ -85,6 +85,8 @@ class MLCHDP(NestedDP):
 class DPMixture(SpecialCase):
     """Dirichlet process mixture of the contexts: `MC2` of groups without content.
 
+    The methods are those of `MC2`; content is ignored.
+
     Parameters
     ----------
     contexts : "auto" or dict
@@ -103,8 +105,6 @@ random_state, progress
     n_clusters_ : int
     posterior_ : Posterior
         Without topics.
-
-    The methods are those of `MC2`; content is ignored.
 
     Examples
     --------
