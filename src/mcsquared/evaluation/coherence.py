@@ -11,12 +11,12 @@ from mcsquared.posterior.tables import coherence, count_word_pairs
 
 
 def count_codocuments(counts: sparse.spmatrix, top_words: ArrayLike) -> Int32s:
-    """Count the groups that contain both of two top words of a topic.
+    """Count the groups that contain both words of each pair of top words of a topic.
 
     Parameters
     ----------
     counts : sparse matrix or array-like (n_groups, n_words)
-        Word counts of each group; it only matters whether they are zero.
+        Word counts of each group; only whether a count is zero matters.
     top_words : int (n_topics, n_top)
         Indices of the words of each topic.
 
@@ -75,7 +75,10 @@ def npmi_coherence(codocuments: ArrayLike, n_groups: int) -> Floats:
         raise InputError(f"codocuments must have shape (n_topics, n_top, n_top), got {pairs.shape}")
     check_integer("n_groups", n_groups, 1)
     if pairs.max(initial=0) > n_groups or pairs.min(initial=0) < 0:
-        raise InputError(f"codocuments must be between 0 and n_groups ({n_groups})")
+        raise InputError(
+            f"codocuments must be between 0 and n_groups ({n_groups}), "
+            f"got {pairs.min()} to {pairs.max()}"
+        )
     return coherence(pairs, n_groups)
 
 

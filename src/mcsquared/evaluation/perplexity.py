@@ -121,14 +121,15 @@ def perplexity(
 
     Parameters
     ----------
+    posterior : Posterior
     corpus : Corpus
         Groups that were not in training. Words unseen in training are dropped and counted.
     method : {"completion", "exact", "left_to_right", "printed"}
         For whole groups, ``exact`` requires an infinite lam and ``left_to_right`` a finite one: see
         `whole_group_method`.
     given_contexts : bool
-        Whether the groups' contexts are used as evidence of their clusters, and their effects on
-        topics. If not, groups are treated as groups that lack all contexts.
+        Whether the groups' contexts are used: as evidence of their clusters, and for their effects
+        on topics. If not, all contexts are treated as missing.
     random_state : int or Generator, optional
         By default, the seed of the model.
     n_new : int
@@ -257,8 +258,8 @@ def split_halves(corpus: Corpus, rng: Rng) -> tuple[Corpus, Corpus]:
     observed = np.empty(len(numbers), dtype=bool)
     for first, last in zip(end - per_group, end, strict=True):
         if first < last:  # the tokens with the smallest numbers of the group
-            part, largest = numbers[first:last], (last - first + 1) // 2 - 1
-            observed[first:last] = part <= np.partition(part, largest)[largest]
+            part, kth = numbers[first:last], (last - first + 1) // 2 - 1
+            observed[first:last] = part <= np.partition(part, kth)[kth]
     return _select_tokens(corpus, observed), _select_tokens(corpus, ~observed)
 
 

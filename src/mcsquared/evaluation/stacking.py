@@ -5,13 +5,13 @@ weights of the chains c maximise Σ_j log Σ_c w_c p_c(j) over a sample of the g
 p_c(j) is that of the second half of a group's tokens, given the first half, the contexts and all
 other data:
 
-    1 / p_c(j)  =  mean over draws t of c of  1 / p(second half of j | first half, contexts, t)
+    1 / p_c(j)  =  mean_t  1 / p(second half of j | first half, contexts, t)
 
-with importance ratios 1 / p that are truncated at √T times their mean over the T draws (Ionides
-2008). This is leave-one-out by importance sampling: the second half of a group is part of the
-training data, and the ratios remove it. For λ = ∞, p(... | t) is the joint probability of the
-second half. For a finite λ it is the product over its tokens of their probabilities given the first
-half. In neither case is it p(w_j), the probability of the whole group.
+over the T draws t of chain c, with importance ratios 1 / p that are truncated at √T times their
+mean (Ionides 2008). This is leave-one-out by importance sampling: the second half of a group is
+part of the training data, and the ratios remove it. For λ = ∞, p(... | t) is the joint probability
+of the second half. For a finite λ it is the product over its tokens of their probabilities given
+the first half. In neither case is it p(w_j), the probability of the whole group.
 """
 
 import math
@@ -38,9 +38,9 @@ MAX_ITERATIONS = 2000
 def stack_chains(posterior: Posterior, corpus: Corpus) -> Floats | None:
     """Return the weights of chains: float64 (n_chains,); None if they do not differ clearly.
 
-    They differ clearly if the stacked predictive density of the sampled groups exceeds that of
-    equal weights by more than two standard errors, and by one nat per additional weight, which the
-    maximum gains by chance. ``corpus`` contains the training groups.
+    They differ clearly if the log predictive density of the sampled groups exceeds that of equal
+    weights by more than two standard errors plus one nat per additional weight, an allowance for
+    what the maximum gains by chance. ``corpus`` contains the training groups.
     """
     compared = np.unique(_chain_of_parameters(posterior))
     if len(compared) < len(np.unique(posterior.chain_of_draw)) or len(compared) < 2:
@@ -73,7 +73,8 @@ def _sample(corpus: Corpus, seed: int) -> Int64s:
 def balanced(posterior: Posterior) -> Posterior:
     """Return the posterior with parameters of equally many draws of each chain, the last ones.
 
-    The leave-one-out density is estimated lower with more draws.
+    Estimates of the leave-one-out density decrease with the number of draws, so chains are
+    comparable only if they have the same number.
     """
     chains = _chain_of_parameters(posterior)
     n_draws = np.bincount(chains)[np.unique(chains)].min()
@@ -105,8 +106,8 @@ def leave_one_out(scores: Floats) -> Floats:
     ``scores`` are the log densities in every draw, float64 (n_draws, n_groups).
     """
     ratios = -scores
-    largest = logsumexp(ratios, axis=0) - 0.5 * math.log(len(scores))
-    ratios = np.minimum(ratios, largest)
+    bound = logsumexp(ratios, axis=0) - 0.5 * math.log(len(scores))
+    ratios = np.minimum(ratios, bound)
     return logsumexp(ratios + scores, axis=0) - logsumexp(ratios, axis=0)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Ids = int | Sequence[int] | None  # topics or clusters; None: the largest ones
 LINE_STYLES = ("-", "--", "-.", ":")
-SERIES_PER_STYLE = 6  # dashes and markers change, because many colours are similar
+SERIES_PER_STYLE = 6  # then the dashes or marker change, because many colours are similar
 MAX_TICKS = 40
 
 
@@ -41,7 +41,10 @@ def heat_map(
 
 
 def select(argument: str, value: Any, n: int, default: int) -> Int64s:
-    """Return the indices given by ``value``: an integer, a list or a mask; None: the first ones."""
+    """Return the indices given by ``value``: an integer, a list or a mask.
+
+    None stands for the first ``default`` indices.
+    """
     if value is None:
         return np.arange(min(n, default))
     ids = np.atleast_1d(np.asarray(value))

@@ -42,7 +42,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 MAX_DRAWS = 50  # for the features; more draws hardly change the map
 N_COMPONENTS = 50
 JITTER = 0.1  # relative to the standard deviation over all groups
-MIN_DEVIATION = 0.01  # the length of a row of features is about 1
+MIN_DEVIATION = 0.01  # for the jitter; the norm of a row of features is about 1
 MAX_NUMBERED = 30  # clusters with a number on the map
 
 
@@ -132,8 +132,8 @@ def compare(first: Any, second: Any, *, ax: Axes | None = None) -> Axes:
     """Plot the contingency table of two clusterings of the same groups.
 
     Rows are the clusters of ``first``, columns those of ``second``, ordered so that most groups
-    are on the diagonal. Colours are shares of the row, numbers count groups. The title shows
-    the variation of information and the normalised mutual information (0 and 1 if all agree).
+    are on the diagonal. Colours are shares of the row, numbers count groups. The title shows the
+    variation of information and the normalised mutual information (0 and 1 for equal partitions).
 
     Parameters
     ----------
@@ -227,8 +227,8 @@ def cluster_map(
 
     Groups are similar if they share a cluster in many draws and have similar topics. The position
     among groups that share a cluster in all draws is arbitrary. Pale points belong to their
-    cluster in few draws. Clusters differ in colour and marker (the 49th and later ones
-    are grey) and are numbered at their centres.
+    cluster in few draws. The 48 largest clusters differ in colour and marker, the others are grey;
+    the 30 largest are numbered at their centres.
 
     Parameters
     ----------
@@ -241,6 +241,8 @@ def cluster_map(
         little information in either.
     max_groups : int
         Plot a random sample if there are more groups.
+    random_state : int
+        Seed of the sample and of the embedding.
 
     Examples
     --------

@@ -40,6 +40,8 @@ def topic_words(
     model : MC2 or Posterior
     topics : int or list of int, optional
         By default the twelve largest.
+    n_words : int
+        Maximum number of words per topic.
 
     Examples
     --------
@@ -83,7 +85,8 @@ def topic_images(
 ) -> Axes:
     """Plot topics whose words or dimensions are the pixels of an image.
 
-    Each image has its own scale: the darkest pixel is the most probable word.
+    Each image has its own scale: the darkest pixel is the most probable word, or the dimension with
+    the largest mean.
 
     Parameters
     ----------
@@ -169,9 +172,9 @@ def topic_over_context(
     """
     posterior = posterior_of(model)
     ids = select("topics", topics, posterior.n_topics, N_SERIES)
-    series = dict(zip(ids.tolist(), topic_labels(posterior, ids), strict=True))
+    label_of_series = dict(zip(ids.tolist(), topic_labels(posterior, ids), strict=True))
     table = posterior.context_given_topic(name)
-    return _draw(table, context_display(posterior, name), series, n_values, ax)
+    return _draw(table, context_display(posterior, name), label_of_series, n_values, ax)
 
 
 def context_of_cluster(
@@ -200,20 +203,27 @@ def context_of_cluster(
     table = posterior.context_given_cluster(name)
     display = context_display(posterior, name)
     sizes = np.bincount(posterior.labels).tolist()
-    series: dict[Any, str] = {k: f"{k} ({plural(sizes[k], 'group')})" for k in ids.tolist()}
+    label_of_series: dict[Any, str] = {
+        k: f"{k} ({plural(sizes[k], 'group')})" for k in ids.tolist()
+    }
     if display != "vector":
         labels = posterior.labels[posterior.contexts[name].observed]
         observed = np.bincount(labels, minlength=posterior.n_clusters)
         overall = table.to_numpy() @ (observed / max(observed.sum(), 1))
-        table, series = table.assign(**{OVERALL: overall}), series | {OVERALL: OVERALL}
-    return _draw(table, display, series, n_values, ax)
+        table = table.assign(**{OVERALL: overall})
+        label_of_series |= {OVERALL: OVERALL}
+    return _draw(table, display, label_of_series, n_values, ax)
 
 
 def _draw(
-    table: pd.DataFrame, display: str | None, series: dict[Any, str], n_values: int, ax: Axes | None
+    table: pd.DataFrame,
+    display: str | None,
+    label_of_series: dict[Any, str],
+    n_values: int,
+    ax: Axes | None,
 ) -> Axes:
-    """Plot some columns of a table (keys of ``series``) with their labels, and a legend."""
-    ids, names = list(series), list(series.values())
+    """Plot the columns of a table that have a label as series, with a legend."""
+    ids, names = list(label_of_series), list(label_of_series.values())
     if display == "vector":
         ax = axes_for(ax, 6.4, 3.2)
         _plot_moments(table, ids, names, ax)
