@@ -20,12 +20,13 @@ from mcsquared.errors import InputError
 
 Loss = Literal["vi", "binder"]
 
+# The function φ of the losses.
 _TERMS: dict[str, Callable[[NDArray[Any]], Floats]] = {
     "vi": lambda count: count * np.log(np.maximum(count, 1)),
     "binder": lambda count: np.square(count, dtype=np.float64),
 }
 
-_MAX_TABLE_SIZE = 20_000_000  # units × draws: 160 MB
+_MAX_TABLE_SIZE = 20_000_000  # groups × draws: 160 MB
 
 # Work is measured in list entries read (about 4 ns each); finding a list costs eight entries.
 # The first two starts, the best draw and a greedy one, always run; others run within the first
@@ -140,7 +141,7 @@ class _Search:
         offset = np.concatenate([[0], np.cumsum(units.max(axis=0).astype(np.int64) + 1)[:-1]])
         row_of_unit = (units + offset).astype(np.int32)
         self.n_units, self.n_draws = units.shape
-        self.capacity = np.bincount(row_of_unit.ravel())
+        self.capacity = np.bincount(row_of_unit.ravel())  # of the list of each row: its units
         self.tables = kernels.ContingencyTables(
             row_of_unit=row_of_unit,
             weight=weight.astype(np.int64),
@@ -356,6 +357,6 @@ class CoClustering:
             raise InputError(f"{argument} must be group indices, got {indices.dtype}")
         indices = indices.astype(np.int64)
         if indices.size and not -self.n_groups <= indices.min() <= indices.max() < self.n_groups:
-            wrong = indices.max() if indices.max() > 0 else indices.min()
+            wrong = indices.max() if indices.max() >= self.n_groups else indices.min()
             raise InputError(f"{argument} must be indices below {self.n_groups}, got {wrong}")
         return indices

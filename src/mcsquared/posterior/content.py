@@ -21,7 +21,7 @@ N_ALTERNATIVES = 4  # words, one of which is in at least half of the groups of a
 _N_STEPS = 40  # of EM for the topic shares of a cluster
 _MAX_ENTRIES = 50_000  # of a cluster in EM
 _MIN_PROBABILITY = 1e-30
-# An item is characteristic of a cluster if this many times as common there as overall.
+# An item is characteristic of a cluster if at least this many times as common there as overall.
 MIN_LIFT = 1.1
 
 

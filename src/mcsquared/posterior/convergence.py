@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MIN_AGREEMENT = 0.95  # adjusted Rand index above which partitions agree regardless of R-hat
 MAX_FACTOR = 20.0  # larger factors are reported as "more than"
-SIMILAR = 0.8  # adjusted Rand index from which clusters of two halves of the chains are similar
+SIMILAR = 0.8  # adjusted Rand index from which clusters of two halves of chains count as similar
 CONVERGED, NOT_CONVERGED = "converged after", "not converged after"
 TOO_FEW_DRAWS = "too few draws to assess convergence"
 

@@ -51,7 +51,7 @@ def _advice(
     name: str, chains: Floats, rhat: float, sample_size: float, notes: Iterable[str]
 ) -> str:
     """Return advice on one scalar; empty if there is no problem."""
-    bound = name.replace("n_", "max_", 1) + "="
+    bound = name.replace("n_", "max_", 1) + "="  # notes start with it: "max_topics=100 was reached"
     if any(note.startswith(bound) for note in notes):
         return f"the bound {bound[:-1]} was reached: increase it unless it is intended"
     if chains.shape[-1] < 4:

@@ -96,7 +96,10 @@ class ParameterDraw(Concentrations):
         return self.tables_in_cluster
 
     def alpha_below(self, number: int) -> float:
-        """Return the concentration of the clusters or types of the level below a level."""
+        """Return the concentration of the clusters or types below a level.
+
+        ``number`` is the index of the level, 0 for the lowest.
+        """
         return self.levels[number - 1].alpha if number else self.alpha
 
     @property

@@ -44,7 +44,8 @@ class UnitDraws:
     # (n_children,): unit of each group, or of each unit of the level below; -1 for none
     parent_of_child: Int32s
     type_of_unit: Int32s  # (n_draws, n_units)
-    trace: Floats  # (n_sweeps, 3): number of types, alpha and v, a row for each of the main trace
+    # (n_rows, 3): number of types, alpha and v, one row per row of `Posterior.trace`
+    trace: Floats
     given_names: dict[str, dict[int, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -249,7 +250,10 @@ def parameters_of_level(
 
 
 def shapes_of_categories(prior: LevelPriors, draw: TypeDraw) -> Floats | None:
-    """Return the Dirichlet parameters of a level, those of fixed priors included, as in a draw."""
+    """Return the Dirichlet parameters of the contexts of a level, in the form of `ParameterDraw`.
+
+    Unlike those of `TypeDraw`, they include the parameters of fixed priors. None if all are fixed.
+    """
     families = [family for family in prior.contexts.values() if isinstance(family, Dirichlet)]
     if not any(family.is_learned for family in families):
         return None

@@ -53,7 +53,7 @@ def membership_probabilities(
 
 
 def reassign_unsettled(labels: Int32s, draws: Int32s) -> Int32s:
-    """Return a partition with at most as many clusters as a draw, by moving groups.
+    """Return a partition with no more clusters than the largest number of a draw, by moving groups.
 
     The partition with the smallest expected loss may have small clusters of groups without a
     stable cluster, which occur in no draw. Unsettled groups move to their most probable cluster,

@@ -83,8 +83,8 @@ class ConsensusPartition(WeightedDraws):
     def consensus(self, loss: Loss = "vi", mark_unsettled: bool = False) -> Int32s:
         """Return the partition with the smallest expected loss over all draws.
 
-        It has at most as many clusters as the draws. Unsettled groups (see `unsettled`) are in
-        their most probable cluster.
+        It has no more clusters than the largest number of a draw. Unsettled groups (see
+        `unsettled`) are in their most probable cluster.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class ConsensusPartition(WeightedDraws):
 
 
 def bounded_consensus(draws: Int32s, loss: Loss) -> Int32s:
-    """Return the consensus of draws with at most as many clusters as the largest of them."""
+    """Return the consensus of draws with no more clusters than the largest number of a draw."""
     labels = consensus(draws, loss)
     limit = max(np.unique(draw).size for draw in draws)
     return consensus(draws, loss, max_clusters=limit) if labels.max() >= limit else labels

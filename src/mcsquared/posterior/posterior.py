@@ -259,8 +259,9 @@ class Posterior(RepresentativeTopics, ContextRelevance, ContextEffects, UpperLev
         self.cluster_content = cluster_content(self, corpus)
 
     def topics(self, n_words: int = 10, include_small: bool = False) -> pd.DataFrame:
-        """Return one row per topic: name, weight, words, coherence, diversity, stability.
+        """Return one row per topic: name, weight, n_tokens, words, coherence, diversity, stability.
 
+        If the content is vectors, the mean of the topic replaces words, coherence and diversity.
         Only words that occur in the topic are listed. Coherence (NPMI) is computed over the most
         probable words, at most 20. Diversity is the share of a topic's words listed for no other
         topic; ``.attrs["diversity"]`` is that of all topics.
@@ -347,11 +348,11 @@ class Posterior(RepresentativeTopics, ContextRelevance, ContextEffects, UpperLev
         return topic_given_context(self, name, value)
 
     def prevalence(self, name: str) -> pd.DataFrame:
-        """Return topic shares by the value of a context: value, topic, share, low, high.
+        """Return topic shares by value of a context, with 95% intervals.
 
-        Numbers and dates are binned. The shares of a group are those of its clusters. The
-        95% intervals account for the uncertainty of the draws and the sampling of groups (Bayesian
-        bootstrap).
+        The columns are value, n_groups, topic, name, share, low and high. Numbers and
+        dates are binned. The shares of a group are those of its clusters. The intervals account for
+        the uncertainty of the draws and the sampling of groups (Bayesian bootstrap).
 
         Examples
         --------
@@ -361,7 +362,10 @@ class Posterior(RepresentativeTopics, ContextRelevance, ContextEffects, UpperLev
         return prevalence_table(self, name)
 
     def prevalence_difference(self, name: str, first: Any, second: Any) -> pd.DataFrame:
-        """Return the difference of topic shares between two values: topic, difference, low, high.
+        """Return differences of topic shares, ``first`` minus ``second``, with 95% intervals.
+
+        The columns are topic, name, difference, low and high. For numbers and dates, the bins
+        closest to the two values are compared.
 
         Examples
         --------

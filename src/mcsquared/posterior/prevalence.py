@@ -149,7 +149,7 @@ def _groups_by_value(posterior: Posterior, name: str) -> _ValueGroups:
         groups.data[:] = 1.0
         return _ValueGroups(np.asarray(column.categories).tolist(), groups)
     if column.kind == "vector":
-        raise InputError(f"name must be a context of single values, got {name!r} (vector)")
+        raise InputError(f"name must not be a context of vectors, got {name!r}")
     rows = np.flatnonzero(column.observed)
     if column.kind in ("category", "boolean"):
         values = [False, True]

@@ -76,13 +76,13 @@ def value_gains(posterior: Posterior) -> Floats:
         counts = contingency(posterior.labels[groups], values).tocoo()
         share = counts.data / sizes[counts.row]
         overall = np.bincount(values)[counts.col] / posterior.n_groups
-        names = (share >= MIN_SHARE) & (share >= MIN_NAMING_LIFT * overall)
-        np.maximum.at(gains, counts.row, np.where(names, naming_gain(share, overall), 0.0))
+        is_naming = (share >= MIN_SHARE) & (share >= MIN_NAMING_LIFT * overall)
+        np.maximum.at(gains, counts.row, np.where(is_naming, naming_gain(share, overall), 0.0))
     return gains
 
 
 def shared_values(posterior: Posterior) -> list[SharedValue | None]:
-    """Return the best description of each cluster by a range or an absent value; None if none is.
+    """Return the best description of each cluster by a range or an absent value, or None.
 
     It applies to at least half of the cluster's groups, and clearly to fewer of all groups.
     """
@@ -176,7 +176,7 @@ def _absent_values(
     observed = np.asarray(column.observed)
     labels, sizes = posterior.labels[observed], np.bincount(posterior.labels)
     n_observed = np.bincount(labels, minlength=len(sizes))
-    for v in _majority_values(column, posterior.n_groups):
+    for v in _values_of_most_groups(column, posterior.n_groups):
         n_with = np.bincount(labels[_has_value(column, v)[observed]], minlength=len(sizes))
         n_without = n_observed - n_with
         text = f"{name}: not {shorten(column.categories[v], MAX_VALUE_LENGTH)}"
@@ -185,7 +185,7 @@ def _absent_values(
             yield k, SharedValue(text, float(share), overall)
 
 
-def _majority_values(column: Column, n_groups: int) -> list[int]:
+def _values_of_most_groups(column: Column, n_groups: int) -> list[int]:
     """Return the indices of the values that at least half of all groups have."""
     if column.kind == "bag":
         n_with = np.bincount(column.values.indices, minlength=column.values.shape[1])
