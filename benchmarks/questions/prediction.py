@@ -65,13 +65,13 @@ def run(settings: Settings) -> Result:
 
 def predictions(model: MC2, test: Corpus, fold_in: str, seed: int) -> dict[str, Any]:
     """Return clusters, topics and the perplexity of groups, each with its CPU-seconds."""
-    from mcsquared.prediction.parameters import _kept
+    from mcsquared.prediction.parameters import _cache
 
     posterior, seconds = model.posterior_, []
     posterior.seed = seed
     model.set_params(fold_in=fold_in)
     vars(posterior).pop("_last_cluster_probabilities", None)
-    _kept.clear()  # so that every run draws the parameters once
+    _cache.clear()  # so that every run draws the parameters once
     result = []
     for predict in (lambda groups: _clusters(model, groups), model.transform, model.perplexity):
         began = time.process_time()

@@ -131,8 +131,8 @@ def test_parameters_without_content_are_kept_for_one_seed_and_equal_new_ones(mon
     np.testing.assert_array_equal(again.log_topic_given_cluster, first.log_topic_given_cluster)
     posterior.parameters[1] = replace(posterior.parameters[1], alpha=9.0)
     assert parameters_without_content(posterior, 1, seed=3) is not again
-    monkeypatch.setattr(module, "KEPT_BYTES", 10)
-    monkeypatch.setattr(module, "_kept", {})
+    monkeypatch.setattr(module, "MAX_CACHE_BYTES", 10)
+    monkeypatch.setattr(module, "_cache", {})
     large = parameters_without_content(posterior, 0, seed=3)
     assert parameters_without_content(posterior, 0, seed=3) is not large
 
@@ -149,6 +149,6 @@ def test_parameters_are_those_of_the_seed_if_another_thread_predicts_with_anothe
             if kept[0][0] == 3:
                 parameters_without_content(posterior, 0, seed=4)
 
-    monkeypatch.setattr(module, "_kept", Shared())
+    monkeypatch.setattr(module, "_cache", Shared())
     found = parameters_without_content(posterior, 0, seed=3)
     np.testing.assert_array_equal(found.log_topic_given_cluster, expected)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 INTERVAL = (0.05, 0.95)  # probabilities of the bounds of 90% intervals
 N_SAMPLES = 200  # of the topic weights of a value, in all draws together
 BLOCK_SIZE = 1 << 24  # entries of the largest array: 128 MB
-STREAM = 6  # of random numbers; `mcsquared.prediction.parameters` has the others
+STREAM = 6  # of random numbers; 5 is that of `relevance`, `prediction.parameters` has 0 to 3
 
 
 class ContextEffects:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mcsquared.posterior.posterior import Posterior
 
 MAX_GROUPS = 5000  # values of a context over which the mutual information is averaged
-STREAM = 5  # of random numbers; `mcsquared.prediction.parameters` has the others
+STREAM = 5  # of random numbers; 6 is that of `effects`, `prediction.parameters` has 0 to 3
 
 
 class ContextRelevance:

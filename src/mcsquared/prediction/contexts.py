@@ -47,8 +47,8 @@ DEFAULT_TOP = 10
 QUANTILE_LEVELS = np.concatenate([[1e-4, 1e-3], np.linspace(0.005, 0.995, 199), [0.999, 0.9999]])
 MAX_GRID_POINTS = 4001
 MAX_POINTS = 100  # training values that represent a bin of an effect
-# In each draw, which has a chain of its own. Values change slowly given the topics: the starts of
-# shorter chains differ, and the intervals of their mixture are wider.
+# Of one chain per draw. The value changes slowly given the topics, so shorter chains depend on
+# their starts, and the intervals of their mixture are wider.
 EFFECT_ITERATIONS = Iterations(n_burn_in=30, n_kept=30)
 
 
@@ -198,9 +198,10 @@ def _summarise_bins(
     points, bin_of_point = [], []
     for code in range(effect.n_values):
         inside = values[codes == code]
-        levels = (np.arange(min(len(inside), MAX_POINTS)) + 0.5) / min(len(inside), MAX_POINTS)
-        points.append(np.quantile(inside, levels, method="nearest"))
-        bin_of_point += [code] * len(levels)
+        n_points = min(len(inside), MAX_POINTS)
+        probabilities = (np.arange(n_points) + 0.5) / n_points
+        points.append(np.quantile(inside, probabilities, method="nearest"))
+        bin_of_point += [code] * n_points
     # Many groups have the same value, such as a year: one atom per value.
     grid, atom = np.unique(np.concatenate(points), return_inverse=True)
     share = 1.0 / np.bincount(bin_of_point, minlength=effect.n_values)[bin_of_point]
@@ -223,8 +224,9 @@ def atoms_of_interval(weights: Floats, level: float = 0.9) -> tuple[Int64s, Int6
     """Return the first and the last atom of an interval of about this probability, for each row.
 
     At first an atom belongs to it if the middle of its mass lies between the quantiles; then the
-    lighter of both ends is dropped as long as the probability of the rest is nearer to ``level``.
-    Intervals of few atoms would be too wide otherwise: of (0.15, 0.7, 0.15) all instead of two.
+    lighter end is dropped as long as the probability of the rest is nearer to ``level``. Otherwise
+    intervals of few atoms would be too wide: with weights (0.15, 0.7, 0.15), all three atoms
+    instead of two.
     """
     tail, row = 0.5 * (1.0 - level), np.arange(len(weights))
     cumulative = np.cumsum(weights, axis=1)
@@ -273,7 +275,11 @@ def _mixture(posterior: Posterior, corpus: Corpus, name: str) -> tuple[Floats, l
 def _rank(
     weights: Floats, probability: Floats, values: NDArray[Any], names: NDArray[Any], top: int
 ) -> pd.DataFrame:
-    """Rank the values of each group; ``probability`` is (n_values, n_components)."""
+    """Rank the values of each group by their probability in a mixture of components.
+
+    ``weights`` is (n_groups, n_components), ``probability`` (n_values, n_components), ``names``
+    those of the groups.
+    """
     import pandas as pd
 
     n_groups, top = len(weights), min(top, len(values))

@@ -1,6 +1,10 @@
 """Contexts that act on topics, in new groups: their base measures, and predictions of their values.
 
-    b_j  =  w_j0 τ_k + rest_j,        rest_j  =  Σ_s w_js τ_s over the values that the group has
+    b_j  =  w_j0 τ_k + rest_j,        rest_j  =  Σ_s w_js τ_s over the values s that the group has
+
+The sources of group j are its cluster k, with weight ω_0, and those of its contexts c that act on
+topics, with weights ω_c; w_j0 and w_js are these weights divided by their sum. The weight of a bag
+is divided among its values. O_s counts the tables whose topics are drawn from τ_s.
 
 A context to be predicted is sampled with the cluster and the topics of the group. Topics drawn
 without it would follow the other sources, and contain less information about it.
@@ -51,7 +55,7 @@ class EffectRows:
     def weights_of_sources(
         self, corpus: Corpus, with_predicted: bool = False
     ) -> tuple[Floats, sparse.csr_matrix]:
-        """Return 1 / Σ ω over the sources of each group, and ω_s of its values times that.
+        """Return 1 / Σ ω over the sources of each group, and the weights w_js of its values.
 
         Shapes (n_groups,) and (n_groups, values of all effects). If ``with_predicted``, the sum
         includes the effect to be predicted.
@@ -72,7 +76,7 @@ class EffectRows:
 def draw_effect_rows(
     priors: Priors, draw: ParameterDraw, unused: Floats, rng: Rng
 ) -> EffectRows | None:
-    """Draw τ_s ~ Dir(v_c ε + O_s) of every value, with unused topics; None without effects."""
+    """Draw τ_s ~ Dir(v_c ε + O_s) of every value s, with unused topics; None without effects."""
     from mcsquared.prediction.parameters import draw_log_dirichlet
 
     if draw.effects is None:

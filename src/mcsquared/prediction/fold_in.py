@@ -51,7 +51,7 @@ ITERATIONS = Iterations()
 JOINT_MOVE_TOKENS = 100  # for any λ, groups up to this size have joint moves of all tokens
 PROPOSAL_MIXTURE = np.array([0.8, 0.1, 0.1])  # weights of: folded in, initial, prior
 SINGLE_THREAD_TOKENS = 5000  # below this, starting threads costs more than it saves
-MAX_TOKENS_PER_CALL = 20_000  # some tenths of a second
+MAX_TOKENS_PER_CALL = 20_000  # a few tenths of a second
 
 
 class FoldedGroups(NamedTuple):
@@ -138,8 +138,8 @@ def predict_values_of_groups(
             scale[groups] * effects.weight_of(effects.predicted),
             parameters.lam * (shares[groups] @ effect_shares),
         )
-        key = parameters.key[0]
-        result[groups] = sampler.predict_values(key, iterations, rows, weights, log_values)
+        seed = parameters.key[0]
+        result[groups] = sampler.predict_values(seed, iterations, rows, weights, log_values)
     return result
 
 

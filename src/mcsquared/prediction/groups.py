@@ -80,7 +80,10 @@ class SizedGroups:
         self._parts: dict[float, list[tuple[Any, Corpus, bool]]] = {}
 
     def parts(self, minimum: float) -> list[tuple[Any, Corpus, bool]]:
-        """Return groups with their indices, and whether they have at least ``minimum`` tokens."""
+        """Return the long and the short groups: indices, corpus, and whether they are long.
+
+        Groups of at least ``minimum`` tokens are long.
+        """
         if minimum not in self._parts:
             is_long = self.sizes >= minimum
             found = [(np.flatnonzero(is_long == are_long), are_long) for are_long in (True, False)]
@@ -175,8 +178,8 @@ def log_cluster_joint(
 ) -> Floats:
     """Return log p(z_j = k | j) up to a constant per group: (n_groups, n_clusters + n_new).
 
-    Groups are sampled unless the parameters have no content, the group is long and there are many
-    topics. Otherwise the sampler is more accurate.
+    For a finite λ, groups are sampled, except long ones if the parameters have no content and many
+    topics: for all others the sampler is more accurate.
     """
     log_context = log_context_given_cluster(posterior, draw, groups.corpus, leave_out)
     log_prior = log_cluster_prior(parameters, log_context)
@@ -184,8 +187,8 @@ def log_cluster_joint(
         parameters = replace(parameters, effects=parameters.effects.without(leave_out))
     if math.isinf(parameters.lam):
         return log_prior + log_group_given_cluster(groups.corpus, parameters)
-    many = not parameters.has_content and parameters.n_topics >= MIN_TOPICS
-    for rows, part, are_long in groups.parts(MIN_TOKENS if many else math.inf):
+    has_many_topics = not parameters.has_content and parameters.n_topics >= MIN_TOPICS
+    for rows, part, are_long in groups.parts(MIN_TOKENS if has_many_topics else math.inf):
         if are_long:
             log_prior[rows] = log_cluster_variational(part, parameters, log_prior[rows])
         else:
@@ -248,7 +251,7 @@ def topic_proportions(posterior: Posterior, corpus: Corpus, fold_in: str = "auto
     words = isinstance(corpus.content, Words)
     topic_given_cluster = draw.topic_given_cluster()
     if finite:
-        if variational:  # shares of known topics are again a draw from a Dirichlet distribution
+        if variational:  # renormalised shares of the known topics are a Dirichlet draw as well
             known = parameters.log_topic_given_cluster[draw.n_clusters :, : draw.n_topics]
             new = log_softmax(known, axis=1)
         else:
@@ -261,7 +264,7 @@ def topic_proportions(posterior: Posterior, corpus: Corpus, fold_in: str = "auto
             content_parameters=draw.content_statistics,
             effects=mean_effect_rows(posterior.priors, draw),
         )
-        if variational and words:  # unused topics, the last one, have no entries
+        if variational and words:  # the last topic, that of unused ones, has no entries
             table = parameters.topic_table
             means.keep_table(table._replace(scale=table.scale[: draw.n_topics]))
         log_prior = log_cluster_prior(means, log_context_given_cluster(posterior, draw, corpus))

@@ -1,13 +1,14 @@
 """Weights of clusters for new groups, given their parents at the levels above.
 
-Given a stored draw, with C_tk children of type k in units of type t and π at its mean,
+Given a stored draw, with C_tk children of type k in units of type t, C_t = Σ_k C_tk, and π at its
+mean,
 
     E[Π_tk]  =  (C_tk + v π_k) / (C_t + v)
 
 A group of a unit seen in training has the weights of the unit's type in the draw. The type of any
 other unit is not known: types are weighted by their probability for a new unit, given the type of
 the unit's own parent if that is known, and the unit's contexts. A group without a parent has the
-weights π, as in training, and a group of which no level is known the mean over all types.
+weights π, as in training. If no level of a group is known, it has the mean weights over all types.
 """
 
 from __future__ import annotations

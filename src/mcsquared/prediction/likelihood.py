@@ -97,8 +97,8 @@ def log_mixture(log_likelihood: Floats, log_weights: Floats) -> Floats:
 def matrix_product(left: Floats, right: Floats) -> Floats:
     """Return the product of two matrices.
 
-    BLAS would start its threads for a few million terms already, and they are busy for some time
-    after the product: predictions would take twice the CPU time.
+    BLAS starts its threads even for a few million terms, and they stay busy for some time after the
+    product, so that predictions would take twice the CPU time.
     """
     if left.size * right.shape[1] > MAX_TERMS:
         return left @ right

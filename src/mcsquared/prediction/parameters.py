@@ -40,7 +40,7 @@ MIN_RELATIVE_PROBABILITY = np.float32(1e-37)  # relative to that of the most pro
 N_NEW = 20  # auxiliary new clusters per draw: the mean over them is the new-cluster term
 MAX_UNUSED = 40  # maximum number of topics that share the unused weight
 MAIN_WORD = 0.005  # topics of two draws are compared by words of at least this probability
-KEPT_BYTES = 1 << 26  # of parameters without content that are kept for the next prediction
+MAX_CACHE_BYTES = 1 << 26  # of parameters without content, for the next prediction
 MIN_REST = 1e-3  # an unused weight below this is no longer split
 
 
@@ -108,7 +108,7 @@ class ModelParameters:
 
     @cached_property
     def log_word_given_cluster(self) -> Float32s:
-        """Return log Σ_m τ_km E[ψ_m(w)] of all words: float32 (n_words, n_clusters + n_new)."""
+        """Values log Σ_m τ_km E[ψ_m(w)] of all words: float32 (n_words, n_clusters + n_new)."""
         return self.mix_clusters(self.topic_table, np.arange(len(self.topic_table.shape)))
 
     def mix_clusters(self, table: TopicTable, rows: Integers) -> Float32s:
@@ -151,7 +151,7 @@ def draw_parameters(
     weight = np.full(n_clusters + n_new, alpha / max(n_new, 1))
     weight[:n_clusters] = groups_in_cluster(posterior, draw) * (n_groups / posterior.n_groups)
     log_weight = np.log(weight) - np.log(n_groups + alpha)
-    if draw.levels:  # a group of a unit that is not known
+    if draw.levels:  # for a group whose unit is not known
         *known, new = average_clusters(posterior, draw)
         log_weight = np.log(np.append(known, np.full(n_new, new / max(n_new, 1))))
 
@@ -210,25 +210,25 @@ def parameters_without_content(
 ) -> ModelParameters:
     """Return the parameters of a stored draw, with ψ integrated out.
 
-    Those of the last seed are kept, up to `KEPT_BYTES`: clusters, topics and perplexities of new
-    groups are often predicted one after another, and half of the time is spent on parameters.
+    Those of the last seed are cached, up to `MAX_CACHE_BYTES`: clusters, topics and perplexities of
+    new groups are often predicted one after another, and half of the time is spent on parameters.
     """
     key, draw = (seed, n_new), posterior.parameters[number]
-    kept = _kept.get(posterior)
-    if kept is None or kept[0] != key:
-        kept = _kept[posterior] = key, {}
-    found = kept[1]  # not read again: other threads may predict with another seed
-    kept_draw, parameters = found.get((number, repeat), (None, None))
-    if parameters is None or kept_draw is not draw:
+    entry = _cache.get(posterior)
+    if entry is None or entry[0] != key:
+        entry = _cache[posterior] = key, {}
+    cached = entry[1]  # not read again: other threads may predict with another seed
+    cached_draw, parameters = cached.get((number, repeat), (None, None))
+    if parameters is None or cached_draw is not draw:
         rng = stream(seed, Stream.PARAMETERS, number, repeat)
         parameters = draw_parameters(posterior, draw, rng, n_new, with_content=False)
-        if (len(found) + 1) * _bytes_of(parameters) <= KEPT_BYTES:
-            found[number, repeat] = draw, parameters
+        if (len(cached) + 1) * _bytes_of(parameters) <= MAX_CACHE_BYTES:
+            cached[number, repeat] = draw, parameters
     return parameters
 
 
-_Kept = tuple[tuple[int, int], dict[tuple[int, int], tuple[ParameterDraw, ModelParameters]]]
-_kept: WeakKeyDictionary[Posterior, _Kept] = WeakKeyDictionary()
+_CacheEntry = tuple[tuple[int, int], dict[tuple[int, int], tuple[ParameterDraw, ModelParameters]]]
+_cache: WeakKeyDictionary[Posterior, _CacheEntry] = WeakKeyDictionary()
 
 
 def _bytes_of(parameters: ModelParameters) -> int:

@@ -1,7 +1,8 @@
 """Clusters and topics of new groups without sampling, given model parameters.
 
-The cluster of a group is weighed by its tables, since only the first token of a table draws its
-topic from the cluster. With s_j tables per token, λ (digamma(λ + N_j) − digamma(λ)) / N_j,
+Evidence of a group's cluster comes from its tables, since only the first token of a table draws its
+topic from the cluster. With s_j = λ (digamma(λ + N_j) − digamma(λ)) / N_j, the expected number of
+tables per token,
 
     p(z_j = k | j)  ∝  π_k F(x_j | k) Π_i P_k(w_ji)^s_j,        P_k(w)  =  Σ_m τ_km E[ψ_m(w)]
 
@@ -30,8 +31,8 @@ from mcsquared.kernels.cpu.variational import fold_in_topics, update_topics
 from mcsquared.prediction.likelihood import matrix_product, table_share, token_batches
 from mcsquared.prediction.parameters import MIN_RELATIVE_PROBABILITY, ModelParameters
 
-N_PASSES = 3  # over the words of a group; in texts, more of them are less close to the sampler
-MAX_PASSES = 20  # if words are repeated, which takes more of them: see `n_passes`
+N_PASSES = 3  # over the words of a group; in texts, more passes agree less with the sampler
+MAX_PASSES = 20  # if words are repeated, which takes more passes: see `n_passes`
 BATCH_SIZE = 1 << 25  # entries times topics of a batch of groups
 # From these numbers on, clusters of groups are not sampled: on NIPS papers and UN speeches they
 # agree with the sampler within its Monte Carlo error, in shorter texts they do not.

@@ -110,7 +110,7 @@ def _packed_points(points: Floats) -> dict[str, Any]:
 def group_topic_shares(posterior: Posterior, corpus: Corpus | None = None) -> Float32s:
     """Return the topic shares of the training groups: float32 (n_groups, n_topics).
 
-    They are those of the representative draw, as all other tables of topics; without a corpus,
+    They are those of the representative draw, as in all other tables of topics; without a corpus,
     those of the groups' clusters. `MC2.transform` treats groups as new and sums over the clusters
     they may belong to, which takes minutes for large corpora; here the clusters are known.
 
@@ -136,13 +136,13 @@ def group_topic_shares(posterior: Posterior, corpus: Corpus | None = None) -> Fl
         return result
     scale = np.float32(_LARGE if math.isinf(draw.lam) else draw.lam)
     for groups, start, rows, counts, table in _batches(posterior, corpus):
-        given = scale * prior[groups]
-        expected, shared = np.empty_like(given), isinstance(corpus.content, Words)
-        passes = np.full(len(given), 1)
+        base = scale * prior[groups]
+        expected, shared = np.empty_like(base), isinstance(corpus.content, Words)
+        passes = np.full(len(base), 1)
         if not math.isinf(draw.lam):
             passes = n_passes(start, posterior.tokens_per_group[groups].astype(np.float64))
-        fold_in_topics(start, rows, counts, table, given, passes, shared, expected)
-        shares = expected if math.isinf(draw.lam) else expected + given
+        fold_in_topics(start, rows, counts, table, base, passes, shared, expected)
+        shares = expected if math.isinf(draw.lam) else expected + base
         total = shares.sum(axis=1, keepdims=True)
         np.divide(shares, total, out=result[groups], where=total > 0)
     return result
