@@ -51,11 +51,19 @@ class UnitDraws:
     def __post_init__(self) -> None:
         n_units = len(self.unit_names)
         self.type_of_unit = np.ascontiguousarray(self.type_of_unit, np.int32)
-        columns = {len(column) for column in self.contexts.values()}
-        if self.type_of_unit.ndim != 2 or {self.type_of_unit.shape[1], *columns} != {n_units}:
-            raise InputError(f"the level {self.name!r} must have one row per unit ({n_units})")
+        lengths = {len(column) for column in self.contexts.values()}
+        if self.type_of_unit.ndim != 2 or {self.type_of_unit.shape[1], *lengths} != {n_units}:
+            raise InputError(
+                f"the level {self.name!r} must have one type and one row of contexts per unit "
+                f"({n_units}), got types of shape {self.type_of_unit.shape} and "
+                f"contexts of lengths {sorted(lengths)}"
+            )
         if self.parent_of_child.min(initial=0) < -1 or self.parent_of_child.max() >= n_units:
-            raise InputError(f"the parents of the level {self.name!r} must be units of it")
+            found = f"{self.parent_of_child.min()} to {self.parent_of_child.max()}"
+            raise InputError(
+                f"parent_of_child of the level {self.name!r} must be between -1 and {n_units - 1}, "
+                f"got {found}"
+            )
 
 
 class UpperLevels:

@@ -109,12 +109,15 @@ class TopicWords:
         # Codes such as "vw12" or "sift7" are not names.
         self.readable = bool(np.mean(wordlike) > 0.6) if wordlike else False
 
-    def relevant(self, probability: Floats, r: float, limit: int) -> Int64s:
-        """Return indices of the words with the largest r ln p + (1 − r) ln (p / overall)."""
+    def relevant(self, probability: Floats, relevance: float, limit: int) -> Int64s:
+        """Return indices of the words with the largest r ln p + (1 − r) ln (p / overall).
+
+        ``relevance`` is r, ``probability`` is p: float64 (n_words,).
+        """
         if len(probability) == 0:
             return np.zeros(0, np.int64)
         log_p = np.log(np.maximum(probability, 1e-300))
-        score = log_p - (1.0 - r) * np.log(self.overall)
+        score = log_p - (1.0 - relevance) * np.log(self.overall)
         # Rare words have the highest lift, but are not representative.
         score = np.where(probability * len(probability) > 0.5, score, -np.inf)
         limit = min(limit, len(score))

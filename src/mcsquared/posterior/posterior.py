@@ -55,9 +55,11 @@ class Posterior(RepresentativeTopics, ContextRelevance, ContextEffects, UpperLev
     trace : DataFrame
         One row per sweep and chain, including burn-in.
     parameters : list of ParameterDraw
+        Counts and weights of the draws that have them: all kept draws or some of them.
     word_frequency, document_frequency : int64 (n_words,), optional
         Number of tokens of each word, and number of groups that contain it.
     seed : int
+        Seed of the fit, and of predictions by default.
     notes : list of str
         Notes on the data and the run.
     source : dict of str to str

@@ -168,6 +168,7 @@ def _cluster_bases(log_shares: Floats, lam: float) -> ClusterBases:
 def _samplers(
     corpus: Corpus, parameters: ModelParameters, log_prior: Floats
 ) -> Iterator[tuple[slice, _BatchSampler]]:
+    """Yield the groups of each batch with their sampler."""
     if parameters.effects is not None:
         yield from _samplers_of_groups(corpus, parameters, log_prior)
         return
