@@ -187,8 +187,8 @@ def log_cluster_joint(
         parameters = replace(parameters, effects=parameters.effects.without(leave_out))
     if math.isinf(parameters.lam):
         return log_prior + log_group_given_cluster(groups.corpus, parameters)
-    has_many_topics = not parameters.has_content and parameters.n_topics >= MIN_TOPICS
-    for rows, part, are_long in groups.parts(MIN_TOKENS if has_many_topics else math.inf):
+    long_are_variational = not parameters.has_content and parameters.n_topics >= MIN_TOPICS
+    for rows, part, are_long in groups.parts(MIN_TOKENS if long_are_variational else math.inf):
         if are_long:
             log_prior[rows] = log_cluster_variational(part, parameters, log_prior[rows])
         else:
