@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-ALIGNMENT = 8  # bytes; the arrays of a file begin at multiples
+ALIGNMENT = 8  # bytes; every array in a file begins at a multiple of it
 
 
 class ArrayFiles:
-    """Arrays of each shard in one file: that of shard 3 is ``name-3``.
+    """The arrays of each shard, in a file of their own: ``name-3`` for shard 3.
 
     Types and shapes stay in memory: parsing the header of an NPY file takes longer than reading a
     small array.
@@ -21,26 +21,26 @@ class ArrayFiles:
 
     def __init__(self, folder: Path, name: str) -> None:
         self._stem = str(folder / name)
-        self._forms: dict[int, list[tuple[np.dtype[Any], tuple[int, ...]]]] = {}
+        self._dtypes_and_shapes: dict[int, list[tuple[np.dtype[Any], tuple[int, ...]]]] = {}
 
     def __contains__(self, number: int) -> bool:
-        return number in self._forms
+        return number in self._dtypes_and_shapes
 
     def write(self, number: int, arrays: Sequence[NDArray[Any]]) -> None:
         """Write the arrays of a shard."""
-        # A file that is emptied before it is written again is flushed to disk at once by ext4.
+        # Overwritten in place: ext4 flushes a file that is emptied and written again at once.
         with open(self._path(number), "r+b" if number in self else "wb") as file:
             for array in arrays:
                 rows = np.ascontiguousarray(array)
                 file.write(rows.data)
                 file.write(bytes(-rows.nbytes % ALIGNMENT))
             file.truncate()
-        self._forms[number] = [(array.dtype, array.shape) for array in arrays]
+        self._dtypes_and_shapes[number] = [(array.dtype, array.shape) for array in arrays]
 
     def read(self, number: int) -> list[NDArray[Any]]:
         """Read the arrays of a shard."""
         content, arrays, first = np.fromfile(self._path(number), np.uint8), [], 0
-        for dtype, shape in self._forms[number]:
+        for dtype, shape in self._dtypes_and_shapes[number]:
             n_bytes = math.prod(shape) * dtype.itemsize
             arrays.append(content[first : first + n_bytes].view(dtype).reshape(shape))
             first += n_bytes + -n_bytes % ALIGNMENT
@@ -48,7 +48,7 @@ class ArrayFiles:
 
     def remove(self, number: int) -> None:
         """Delete the file of a shard."""
-        del self._forms[number]
+        del self._dtypes_and_shapes[number]
         os.unlink(self._path(number))
 
     def _path(self, number: int) -> str:

@@ -121,7 +121,7 @@ class ShardedBackend(Backend):
             self.labels = [None] * self.n_shards
         elif self.labels is None:
             self.labels = DiskLabels(self.observations, self.chunks, key.chain)
-            if key.sweep:  # an earlier stage of the run has left its labels
+            if key.sweep:  # the files have the labels of an earlier stage of the run
                 return
             self.labels.clear()
         whole, extension = self.observations, None
@@ -189,7 +189,7 @@ def _check_families(observations: Observations) -> None:
     """Raise an error for families that cannot be used in shards."""
     for family in integrated_families(observations):
         raise InputError(
-            "a corpus on disk or on a cluster requires families with sample_parameters and "
+            "a corpus on disk or on Dask workers requires families with sample_parameters and "
             f"log_likelihood, got {type(family).__name__}"
         )
 
@@ -206,9 +206,10 @@ class DiskLabels:
     ) -> None:
         folder = observations.source.folder
         summary = observations.summary
-        # Of shards whose clusters are being split and merged
+        # While clusters are split and merged: fields of `DividedLabels`.
         self._rows, self._sides = ArrayFiles(folder, "rows"), ArrayFiles(folder, "sides")
-        # Of shards whose topics are: the tokens, and what the steps of a move change
+        # While topics are split and merged: fields of `MovedLabels` that stay the same during a
+        # move, and those that change.
         self._tokens_of_topics = ArrayFiles(folder, "tokens")
         self._divisions = ArrayFiles(folder, "divisions")
         self._last_read: TopicTokens | None = None
@@ -321,7 +322,7 @@ def label_paths(folder: Path, chain: int) -> dict[str, Path]:
 
 
 def write_label_files(folder: Path, chain: int, labels: Mapping[str, NDArray[Any]]) -> None:
-    """Write the files of a chain that continues; without "draws", no draw is stored."""
+    """Write the files of a resumed chain; a file is empty if ``labels`` lacks its name."""
     for name, path in label_paths(folder, chain).items():
         with path.open("wb") as file:
             labels.get(name, np.zeros(0, LABEL_DTYPES[name])).tofile(file)
@@ -333,7 +334,7 @@ def draws_file(folder: Path, chain: int) -> Path:
 
 
 def _mapped(path: Path, dtype: np.dtype[Any], n_bytes: int) -> NDArray[Any]:
-    if not n_bytes:  # cannot be mapped
+    if not n_bytes:  # an empty file cannot be mapped
         return np.zeros(0, dtype)
     return np.memmap(path, dtype, "r", shape=(n_bytes // dtype.itemsize,))
 

@@ -1,6 +1,7 @@
-"""Groups on a GPU: the corpus and its labels stay on the device; globals and counts are copied.
+"""Groups on a GPU: the corpus, its labels and the counts of words and categories stay there.
 
-Shards of a corpus that does not fit, and labels of one on disk, are copied while kernels run.
+Small globals and counts are copied between host and device. Shards of a corpus that does not fit on
+the GPU, and labels of a corpus on disk, are copied while kernels run.
 
 Steps over groups, tokens, words, categories and topics of clusters run as kernels; concentrations
 are drawn on the host, by the same steps as with other backends.
@@ -27,7 +28,7 @@ def cuda_backend(
 ) -> Callable[[ThreadPool], Backend]:
     """Copy a corpus to the GPU; return a function that creates the backend of a chain.
 
-    ``n_shards`` is the smallest number of shards that fit into host memory.
+    ``n_shards`` is the smallest number of shards of which each fits into host memory.
     """
     reason = missing_gpu()
     if reason is not None:
@@ -51,7 +52,7 @@ def missing_gpu() -> str | None:
 
 
 def check_word_counts(observations: Observations) -> None:
-    """Raise `InputError` if the counts of a word may exceed those of the GPU, which are 32-bit."""
+    """Raise `InputError` if the counts of a word may exceed the 32-bit counts of the GPU."""
     is_large = observations.n_tokens > MAX_TOKENS
     largest = np.diff(observations.layout.word_start).max(initial=0) if is_large else 0
     if largest > MAX_TOKENS:

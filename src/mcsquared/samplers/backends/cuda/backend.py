@@ -107,15 +107,15 @@ class CudaBackend(Backend):
         if self.effects is not None:
             others, counts = (
                 others | self.effects.host_shapes(slots[1]),
-                self.effects.counts(slots[1]),
+                self.effects.count_shapes(slots[1]),
             )
         self.buffers = Buffers(self.observations, self.corpus, slots, others, counts)
         self.contexts.allocate(self.buffers)
         self.content.allocate(self.buffers)
         if self.effects is not None:
-            vectors = isinstance(self.content, DeviceVectors)
-            self.effects.allocate(self.buffers, self.content.shares if vectors else None)
-        self.log_counts_added = False
+            is_vectors = isinstance(self.content, DeviceVectors)
+            self.effects.allocate(self.buffers, self.content.shares if is_vectors else None)
+        self._has_log_counts = False
 
     def save_labels(self, state: State, clusters_only: bool = False) -> None:
         """Copy the clusters of groups to a state and, by default, all other labels and counts."""
@@ -153,7 +153,7 @@ class CudaBackend(Backend):
         self.groups.load_mapped()
         self.content.load_counts(sweep.state.counts.words_in_topic)
         self._load_tables(sweep.state)
-        self.log_counts_added, self._has_moved_topics = False, True
+        self._has_log_counts, self._has_moved_topics = False, True
 
     def load_clusters(self, state: State) -> None:
         """Copy new clusters of groups, and counts that changed with them, to the GPU."""
@@ -229,7 +229,7 @@ class CudaBackend(Backend):
         if buffers.groups_vary:
             self.content.clear()
         for shard, labels in self.groups.shards():
-            arguments = (*self.contexts.of_shard(shard), *messages.from_shard(shard))
+            arguments = (*self.contexts.of_shard(shard), *messages.arguments_for(shard))
             if buffers.groups_vary:
                 self.content.draw_topics(shard, labels, globals_, None)
                 add = add_messages_of_topics(buffers.n_slots, buffers.clusters_per_thread)
@@ -330,7 +330,7 @@ class CudaBackend(Backend):
             )
 
     def _host_sums(self, all_sums: bool = False) -> Sums:
-        """Return the sums on the host: only those as small as clusters × topics, or all of them."""
+        """Return the sums on the host: all of them, or those no larger than clusters × topics."""
         host, groups_vary = self.buffers.host, self.corpus.groups_vary
         found: dict[str, Any] = {
             "groups": host["groups"],
@@ -375,7 +375,7 @@ class CudaBackend(Backend):
         """Add up the log-densities of all counts on the GPU, in parts."""
         self.content.add_log_counts()
         self.contexts.add_log_counts()
-        self.log_counts_added = True
+        self._has_log_counts = True
 
     def begin_log_density(self, state: State) -> Callable[[], float]:
         """Return a function that returns the log-density, computed by `sweep_groups`."""
@@ -383,7 +383,7 @@ class CudaBackend(Backend):
 
     def _log_density(self, state: State) -> float:
         """Return the log-density of content given topics and of bags given clusters."""
-        if not self.log_counts_added:
+        if not self._has_log_counts:
             self._add_log_counts()
             self.buffers.copy_to_host()
         return self.contexts.add_log_density(state, self.content.log_density(state))

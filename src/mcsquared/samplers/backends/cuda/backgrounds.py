@@ -14,15 +14,15 @@ from mcsquared.samplers.types import Key
 
 
 class DeviceBackgrounds:
-    """The contexts with a background of all groups."""
+    """The contexts of all groups that have a background."""
 
     def __init__(self, observations: Observations, corpus: DeviceCorpus) -> None:
         self.max_groups, self.columns = corpus.max_groups, corpus.background_columns
-        self.numbers = np.array([c for c, _ in observations.background_columns])
+        self.context_numbers = np.array([c for c, _ in observations.background_columns])
         sizes = [columns.stop - columns.start for _, columns in observations.background_columns]
-        self.number = copy_to_device(self.numbers.astype(np.int32))
+        self.device_numbers = copy_to_device(self.context_numbers.astype(np.int32))
         self.start = copy_to_device(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32))
-        self.row = copy_to_device(self.columns.astype(np.int32))
+        self.device_columns = copy_to_device(self.columns.astype(np.int32))
 
     def allocate(self, buffers: Buffers) -> None:
         """Allocate a score per group of a shard and cluster."""
@@ -31,7 +31,7 @@ class DeviceBackgrounds:
 
     def load(self, background: Background) -> None:
         """Copy ρ and the parameters of the backgrounds to the GPU."""
-        self.log_probabilities = copy_to_device(background.log_probabilities[self.numbers])
+        self.log_probabilities = copy_to_device(background.log_probabilities[self.context_numbers])
         self.natural = copy_to_device(background.natural[self.columns])
 
     def add_scores(self, shard: Shard, others: tuple[Any, Any]) -> tuple[Any, Any]:
@@ -43,10 +43,10 @@ class DeviceBackgrounds:
 
     def count(self, shard: Shard, clusters: Any, key: Key, scales: Any) -> None:
         """Draw which values of a shard come from their cluster, and sum both kinds."""
-        sizes = (shard.n_groups, shard.first_group, self.buffers.n_cluster_slots, self.number)
+        sizes = (shard.n_groups, shard.first_group, self.buffers.n_cluster_slots)
         out = (clusters, self.buffers.device["statistics"])
-        count_backgrounds(*sizes, *self._inputs(shard), scales, *key, *out)
+        count_backgrounds(*sizes, self.device_numbers, *self._inputs(shard), scales, *key, *out)
 
     def _inputs(self, shard: Shard) -> tuple[Any, ...]:
-        arrays = (self.start, self.row, shard.arrays.background_statistics, self.buffers.natural)
-        return (*arrays, self.log_probabilities, self.natural)
+        statistics = (self.start, self.device_columns, shard.arrays.background_statistics)
+        return (*statistics, self.buffers.natural, self.log_probabilities, self.natural)

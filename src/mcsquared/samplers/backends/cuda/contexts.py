@@ -37,9 +37,9 @@ class DeviceContexts:
         self.observations, self.corpus = observations, corpus
         self.scales = copy_to_device(corpus.scales)
         self.bags = [
-            (rows, c, copy_to_device(log_rising_factorials(c, N_TABULATED)))
+            (rows, shape, copy_to_device(log_rising_factorials(shape, N_TABULATED)))
             for rows, (family, _) in zip(corpus.bag_rows, observations.bag_columns, strict=True)
-            for c in (family.initial_shape,)
+            for shape in (family.initial_shape,)
         ]
 
         self.backgrounds: DeviceBackgrounds | None = None
@@ -103,7 +103,7 @@ class DeviceContexts:
         return (arrays.statistics, *bags, *parameters, *scores)
 
     def clear(self) -> None:
-        """Set the counts of categories to 0; those of ``buffers`` are cleared with these."""
+        """Set counts of categories and sums on the host to 0; see `Buffers.clear` for the others."""
         fill_zeros(self.categories)
         self._python_statistics[:] = 0.0
 

@@ -46,7 +46,7 @@ class DeviceCorpus:
     It may use ``max_bytes`` of the memory of the GPU, by default most of the free memory. If the
     groups are in host memory and fit, it ``is_resident``: ``resident`` has all of them. Otherwise
     `load` copies shards to the GPU; those of a corpus on disk stay there if all fit. ``n_shards``
-    is the smallest number of shards that fit into host memory.
+    is the smallest number of shards of which each fits into host memory.
     """
 
     def __init__(

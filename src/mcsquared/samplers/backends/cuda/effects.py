@@ -71,7 +71,7 @@ class DeviceEffects:
         self.effect = copy_to_device(effect.astype(np.int32))
         self.position = copy_to_device(position.astype(np.int32))
 
-    def counts(self, n_slots: int) -> Shapes:
+    def count_shapes(self, n_slots: int) -> Shapes:
         """Return shapes and dtypes of the counts of a sweep."""
         return {
             "tables_of_values": ((self.n_values, n_slots), np.int32),
@@ -115,11 +115,11 @@ class DeviceEffects:
         tables = state.effects.tables.reshape(-1).astype(np.int32)
         copy_to_device(tables, self.buffers.device["tables_of_values"])
 
-    def draw(self, state: State, topics: Floats, key: Key) -> EffectDraw:
-        """Draw τ_s of every value on the GPU, as `draw_effects` does; ``topics`` is ε."""
+    def draw(self, state: State, topic_weights: Floats, key: Key) -> EffectDraw:
+        """Draw log τ_s of every value s on the GPU, as `draw_effects` does."""
         assert state.effects is not None
         tables, values = self.buffers.device["tables_of_values"], (self.position, self.effect)
-        copy_to_device((state.effects.v[:, None] * topics).reshape(-1), self.shapes)
+        copy_to_device((state.effects.v[:, None] * topic_weights).reshape(-1), self.shapes)
         sizes = (self.n_values, self.buffers.n_slots, self.n_positions)
         prior = (self.shapes, MIN_FLOAT32_SHAPE)
         draw_log_shares_of_values(*sizes, *values, *prior, tables, *key, self.log_rows)

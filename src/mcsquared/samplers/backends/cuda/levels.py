@@ -23,7 +23,7 @@ class HostScores:
 
     def __init__(self, observations: Observations, buffers: Buffers, globals_: Globals) -> None:
         self._buffers, self._globals = buffers, globals_
-        self._rows: Int32s | None = None  # of units
+        self._rows: Int32s | None = None  # row of each unit in the scores
         parents = globals_.parent_weights
         if parents is not None and not observations.python_contexts:
             self._rows, self._scores = parents.row_of_unit, copy_to_device(parents.log_rows)
@@ -48,7 +48,7 @@ class DeviceMessages:
         self._rows = copy_to_device(np.exp(weights.log_rows))
         self._log_rows = copy_to_device(weights.log_rows)
 
-    def from_shard(self, shard: Shard) -> tuple[Any, ...]:
+    def arguments_for(self, shard: Shard) -> tuple[Any, ...]:
         """Return the last arguments of the kernels that add the messages of a shard."""
         return shard.arrays.parent, self._rows, self._log_rows, self._messages
 

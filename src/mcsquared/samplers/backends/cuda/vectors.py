@@ -124,7 +124,7 @@ class DeviceVectors(DeviceContent):
     def add_messages(self, shard: Shard, arguments: tuple[Any, ...]) -> None:
         """Add the messages of a shard's groups, topics integrated out (λ = ∞).
 
-        ``arguments`` are contexts and the arguments of `DeviceMessages.from_shard`.
+        ``arguments`` are the contexts and the result of `DeviceMessages.arguments_for`.
         """
         add = add_messages_by_scores(self.buffers.clusters_per_thread)
         for first, last, _ in self._score_blocks(shard):

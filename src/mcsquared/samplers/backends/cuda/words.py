@@ -162,7 +162,7 @@ class DeviceWords(DeviceContent):
     def add_messages(self, shard: Shard, arguments: tuple[Any, ...]) -> None:
         """Add the messages of a shard's groups, topics integrated out (λ = ∞).
 
-        ``arguments`` are contexts and the arguments of `DeviceMessages.from_shard`.
+        ``arguments`` are the contexts and the result of `DeviceMessages.arguments_for`.
         """
         buffers, arrays = self.buffers, shard.arrays
         add = add_messages_of_words(buffers.clusters_per_thread)
