@@ -20,13 +20,14 @@ from mcsquared.arrays import Floats
 # with this estimate and measures it.
 THREAD_COST = 100_000.0
 LOWEST_COST, HIGHEST_COST = 0.2, 3.0  # of a pool, relative to `THREAD_COST`
-COST_WEIGHT, WORK_WEIGHT = 0.05, 0.3  # of the last step, in the running means of what is measured
+# Weights of the last step in the running means of the cost of a thread, and of the work of a step.
+COST_WEIGHT, WORK_WEIGHT = 0.05, 0.3
 GUIDED = 2  # guided scheduling: a share is 1 / (2 n_threads) of the remaining chunks,
 MAX_SHARES = 256  # but at least 1 / 256 of all chunks
 
 
 def n_threads_for(n_jobs: int | None) -> int:
-    """Return the number of threads of a fit: at most `MAX_SHARES`, or one per core if more."""
+    """Return the number of threads of a fit: at most `MAX_SHARES` or one per core, if more."""
     from joblib import effective_n_jobs
 
     return max(1, min(effective_n_jobs(n_jobs), max(MAX_SHARES, os.cpu_count() or 1)))
@@ -52,14 +53,15 @@ class SharedStep:
         self.run, self.shares, self.n_threads = run, shares, n_threads
         self.results: list[Any] = [None] * len(shares)
         self.nanoseconds = [0] * len(shares)  # CPU time of every share
-        self._left = iter(range(len(shares)))  # `next` is atomic: no share is taken twice
-        self._lock, self._all_left, self._n_inside, self._is_over = Lock(), Lock(), 0, False
+        self._remaining = iter(range(len(shares)))  # `next` is atomic: no share is taken twice
+        self._lock, self._n_working, self._is_over = Lock(), 0, False
+        self._workers_done = Lock()  # released when the last worker ends, if `end` waits for it
         self._error: BaseException | None = None
-        self._all_left.acquire()
+        self._workers_done.acquire()
 
     def take_shares(self) -> None:
         """Take shares until none is left."""
-        for share in self._left:
+        for share in self._remaining:
             started = time.thread_time_ns()
             self.results[share] = self.run(*self.shares[share])
             self.nanoseconds[share] = time.thread_time_ns() - started
@@ -68,7 +70,7 @@ class SharedStep:
         """Take shares in a worker thread, unless the step is over."""
         with self._lock:
             is_late = self._is_over
-            self._n_inside += not is_late
+            self._n_working += not is_late
         if is_late:
             return
         try:
@@ -76,9 +78,9 @@ class SharedStep:
         except BaseException as error:  # raised by `end` in the calling thread
             self._error = error
         with self._lock:
-            self._n_inside -= 1
-            if self._is_over and self._n_inside == 0:
-                self._all_left.release()
+            self._n_working -= 1
+            if self._is_over and self._n_working == 0:
+                self._workers_done.release()
 
     def end(self) -> None:
         """Take the remaining shares, and wait for the other threads."""
@@ -86,14 +88,14 @@ class SharedStep:
             self.take_shares()
         finally:
             with self._lock:
-                self._is_over, others_inside = True, self._n_inside > 0
-            if others_inside:
-                self._all_left.acquire()
+                self._is_over, others_work = True, self._n_working > 0
+            if others_work:
+                self._workers_done.acquire()
         if self._error is not None:
             raise self._error
 
 
-class WorkerThreads:
+class StepThreads:
     """Daemon threads that run the steps of a queue; they start when a step needs them."""
 
     def __init__(self) -> None:
@@ -118,7 +120,7 @@ class WorkerThreads:
             del step  # it refers to arrays
 
     def stop(self, wait: bool = True) -> None:
-        """End all threads after the steps that were submitted."""
+        """End all threads after the steps that were submitted; join them if ``wait``."""
         for _ in self._threads:
             self._steps.put(None)
         if wait:
@@ -135,13 +137,13 @@ class ThreadPool:
 
     A step that takes W nanoseconds on one thread takes about W / n + n c on n threads. It uses
     √(W / c) threads, which minimises this sum: further threads would make it slower. W is estimated
-    by the caller and, from its second time on, from the CPU time that the step took; c begins as
+    by the caller and, from its second call on, from the CPU time that the step took; c begins as
     `THREAD_COST` and follows the wall time of steps.
     """
 
     def __init__(self, n: int = 1) -> None:
         self.n = min(n, MAX_SHARES)
-        self._workers = WorkerThreads() if n > 1 else None
+        self._workers = StepThreads() if n > 1 else None
         self._relative_cost = 1.0  # c, relative to `THREAD_COST`
         self._relative_work: dict[Hashable, float] = {}  # W relative to its estimate, by step
 

@@ -103,7 +103,7 @@ class DeviceContexts:
         return (arrays.statistics, *bags, *parameters, *scores)
 
     def clear(self) -> None:
-        """Set counts of categories and sums on the host to 0; see `Buffers.clear` for the others."""
+        """Set counts of categories and sums on the host to 0; `Buffers.clear` clears the others."""
         fill_zeros(self.categories)
         self._python_statistics[:] = 0.0
 
