@@ -114,8 +114,8 @@ class GroupTask(NamedTuple):
     threads: ThreadPool = SINGLE_THREAD
 
 
-# Takes observations and labels of a shard, an argument and threads; returns the labels, which it
-# must not change in place, and a result.
+# Takes observations and labels of a shard, an argument and threads; returns labels and a result.
+# The labels it takes must not be changed in place.
 GroupFunction = Callable[["Observations", Any, Any, ThreadPool], tuple[Any, Any]]
 
 

@@ -66,8 +66,8 @@ class ClusterDraw(NamedTuple):
 class GroupDivision(NamedTuple):
     """How `divide` divides groups between the sides of pairs."""
 
-    mode: int
-    attempt: int
+    mode: int  # `ANCHORS`, `SCAN` or `PROPOSAL`, see `divide_groups`
+    attempt: int  # number of the division, on which its random numbers depend
     pairs: Pairs
     launch: Launch
     category_shapes: Floats  # (categories of all bags,): current Dirichlet parameters
@@ -206,7 +206,7 @@ def draw_set_tables(
 class LamCandidates(NamedTuple):
     """Argument of `sum_given_lams`: τ (cluster slots, topic slots), values of λ, and a key.
 
-    If ``draws``, tables are drawn given the first λ instead; otherwise λ increase.
+    If ``draws``, tables are drawn given the first λ. Otherwise ``lams`` are in increasing order.
     """
 
     shares: Floats

@@ -155,7 +155,11 @@ def resample_groups_with_scores(task: GroupTask, scores: GroupScores) -> dict[st
 
 
 def tabulate_factorials(task: GroupTask) -> tuple[Float32s, Float32s]:
-    """Return λτ, and its log rising factorials, float32 (topic slots, n + 1, cluster slots)."""
+    """Return λτ and a table of its log rising factorials.
+
+    Both are float32: (cluster slots, topic slots) and (topic slots, largest count + 1, cluster
+    slots).
+    """
     globals_, longest = task.globals, task.observations.layout.longest
     base = as_float32(globals_.lam * np.exp(globals_.weights.log_shares))
     n_cluster_slots, n_slots = base.shape

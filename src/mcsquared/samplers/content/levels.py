@@ -42,7 +42,7 @@ class TypeWeights(NamedTuple):
     globals: Globals
     log_rows: Floats  # (type slots, cluster slots): log Π
     n_units: int
-    # Counts to overwrite, see `content.groups.sweep_groups`; then labels are changed in place.
+    # If given, these counts are overwritten, see `content.groups.sweep_groups`, and labels as well.
     words_in_topic: Int32s | None = None
 
 

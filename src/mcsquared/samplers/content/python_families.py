@@ -4,11 +4,13 @@ If a family can draw its parameters, they are drawn for every slot and the likel
 observations is computed, as for other families. Otherwise the parameters are integrated out, and
 observations are assigned one after another:
 
-    p(z_j = k)  ∝  exp(score_jk)  Z(s_k + T(x_j)) / Z(s_k)        s_k: the other groups of k
-    p(l_i = m)  ∝  τ_km           Z(s_m + T(x_i)) / Z(s_m)        λ = ∞; s_m: the other tokens of m
+    p(z_j = k)  ∝  exp(score_jk)  Z(s_k + T(x_j)) / Z(s_k)
+    p(l_i = m)  ∝  τ_km           Z(s_m + T(x_i)) / Z(s_m)        λ = ∞
     p(l_i = m)  ∝  (n_jm + λτ_km) Z(s_m + T(x_i)) / Z(s_m)        λ finite
 
-This is about a hundred times slower than a kernel, and just as exact.
+where T are the statistics and Z is the normaliser of the family, s_k and s_m are the sums of the
+statistics of all other groups of cluster k and of all other tokens of topic m, and score_jk has the
+other terms of ln p(z_j = k). This is about a hundred times slower than a kernel, and just as exact.
 """
 
 import math

@@ -59,7 +59,8 @@ class ChosenTopics(NamedTuple):
 class SeedCells(NamedTuple):
     """Tokens of random groups: result of `find_tokens` for one shard."""
 
-    time: Floats  # (n_seeds,): of those chosen in several shards, the earliest counts
+    # (n_seeds,): of the groups chosen in several shards, that with the smallest time is the seed
+    time: Floats
     size: Floats  # (n_seeds,): number of tokens
     statistics: Floats  # (n_seeds, n_stats)
 
@@ -127,7 +128,7 @@ class Refinement(NamedTuple):
 
     parameters: Floats  # result of `parameters_of` for two topics
     base: Floats  # λ τ of both topics (2, cluster slots)
-    is_first: bool  # whether shares are those of the likelihood alone before
+    is_first: bool  # whether the previous shares are those of the likelihood alone
 
 
 def refine_division(
@@ -168,7 +169,10 @@ class TokenDivision(NamedTuple):
 def divide_tokens_of_topic(
     observations: Observations, labels: MovedLabels, argument: TokenDivision, threads: ThreadPool
 ) -> tuple[MovedLabels, SumsByName]:
-    """Divide the tokens between two topics, see `divide_tokens`; sum the first line of log R."""
+    """Divide the tokens between two topics, see `divide_tokens`.
+
+    ``log_ratio`` is the first line of log R in `mcsquared.samplers.steps.topic_division`.
+    """
     parameters, base, segment, draws, trial, key = argument
     tokens, in_b = labels.tokens, labels.in_b.copy()
     log_sums = np.empty(len(tokens.group))
