@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from mcsquared.samplers.init.topic_shares import cluster_rows, topic_shares_of_groups
+from mcsquared.samplers.init.topic_shares import cluster_rows, sqrt_shares_of_groups
 from tests.samplers.test_candidates import start_with
 
 
 def test_rows_are_square_roots_of_topic_shares():
     state, observations, _, _ = start_with(np.zeros_like)
-    rows = topic_shares_of_groups(observations, state)
+    rows = sqrt_shares_of_groups(observations, state)
     start, topics = observations.group_start, state.topic_of_token
     for j in (0, observations.n_groups - 1):
         counts = np.bincount(topics[start[j] : start[j + 1]], minlength=rows.shape[1])

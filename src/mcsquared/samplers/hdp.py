@@ -39,7 +39,7 @@ MAX_COLLAPSED_TOKENS_VISITED = 5_000_000  # the same if every sweep is followed 
 TOKENS_PER_SWEEP = 50  # a small corpus gets one sweep per 50 tokens
 MIN_SWEEPS = 20  # of a large corpus
 MIN_TEXT_VOCABULARY = 1000  # distinct words; fewer are, for example, features of images
-MOST_HALVED = 2  # times that counts are halved in the first sweeps of a large corpus of text
+MAX_HALVINGS = 2  # times that counts are halved in the first sweeps of a large corpus of text
 HDP_INIT_CHAIN = 2**29  # offset of the chain number: no sweep of a chain draws the same numbers
 
 
@@ -89,8 +89,8 @@ def _weights(sweep: Sweep) -> Weights:
 def is_collapsed_sweep_due(state: State, observations: Observations) -> bool:
     """Return whether `collapsed_sweep` comes next: few tokens, of a family with a kernel."""
     few = 0 < observations.n_tokens <= MAX_COLLAPSED_TOKENS and observations.python_content is None
-    is_often = observations.n_words > 0 or observations.has_wide_vectors
-    return few and (is_often or state.sweep % PERIOD == 0)
+    in_every_sweep = observations.n_words > 0 or observations.has_wide_vectors
+    return few and (in_every_sweep or state.sweep % PERIOD == 0)
 
 
 def collapsed_sweep(
@@ -143,15 +143,16 @@ def topics_without_clusters(
 ) -> TopicLabels:
     """Return the topics of tokens after ``n_sweeps`` (or `sweeps_for`) sweeps without clusters.
 
-    If ``dissolve``, surplus topics of a small corpus are then dissolved.
+    ``topics`` are the initial topics. If ``dissolve``, surplus topics of a small corpus are
+    dissolved after the sweeps.
 
     When all groups of a cluster share one mixture (λ = ∞), blends of topics fit a cluster as well
     as the topics themselves, and moves of a few tokens do not separate them. Groups with individual
-    topic shares do. For identifiable letters, the cosine to the true topics rises from 0.75 to
-    0.94 (docs/engine.md). ``topics`` are the initial topics.
+    topic shares do. For `identifiable_letters`, the cosine to the true topics rises from 0.75 to
+    0.94 (docs/engine.md).
 
-    Tempered sweeps (`are_sweeps_tempered`) divide counts by 4, 2 and 1 when ψ is drawn, in a third
-    of them each. Topics then settle later, and predict better.
+    Tempered sweeps (`are_sweeps_tempered`) divide counts by 4, 2 and 1 when ψ is drawn, in one
+    third of the sweeps each. Topics then settle later, and predict better.
     """
     observations = observations.without_contexts()  # they matter only for clusters
     one_level = dataclasses.replace(priors, lam=priors.v)
@@ -163,7 +164,7 @@ def topics_without_clusters(
     n_sweeps = sweeps_for(observations.n_tokens) if n_sweeps is None else n_sweeps
     is_tempered = are_sweeps_tempered(observations, priors)
     for number in range(n_sweeps):
-        n_halved = MOST_HALVED - (MOST_HALVED + 1) * number // n_sweeps if is_tempered else 0
+        n_halved = MAX_HALVINGS - (MAX_HALVINGS + 1) * number // n_sweeps if is_tempered else 0
         sweep(state, *arguments, n_halved=n_halved)
         if is_collapsed_sweep_due(state, observations):
             collapsed_sweep(state, *arguments)
@@ -182,10 +183,10 @@ def are_sweeps_tempered(observations: Observations, priors: Priors) -> bool:
 
 
 def sweeps_for(n_tokens: int) -> int:
-    """Return the number of sweeps for a corpus of ``n_tokens`` words.
+    """Return the number of sweeps for a corpus of ``n_tokens`` tokens.
 
-    Surplus topics disappear in these sweeps: without clusters, which hold topics where they are,
-    and with ψ integrated out if there are few tokens.
+    Surplus topics disappear in these sweeps, because no clusters keep them in use and, if there are
+    few tokens, ψ is integrated out.
     """
     affordable = (
         MAX_COLLAPSED_TOKENS_VISITED if n_tokens <= MAX_COLLAPSED_TOKENS else MAX_HDP_TOKENS_VISITED

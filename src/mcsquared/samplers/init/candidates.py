@@ -29,7 +29,7 @@ from mcsquared.samplers.backends.local import LocalBackend
 from mcsquared.samplers.content import divisions
 from mcsquared.samplers.content.groups import resample_varying_groups, sum_by_cluster
 from mcsquared.samplers.init.assignments import at_most, blocked_state
-from mcsquared.samplers.init.topic_shares import cluster_rows, topic_shares_of_groups
+from mcsquared.samplers.init.topic_shares import cluster_rows, sqrt_shares_of_groups
 from mcsquared.samplers.steps.concentrations import resample_concentrations
 from mcsquared.samplers.steps.context_priors import resample_context_priors
 from mcsquared.samplers.steps.globals import draw_without_content
@@ -83,7 +83,7 @@ def with_best_number_of_clusters(
     if not counts or not observations.n_tokens:
         return state
     arguments = (state, observations, priors)
-    shares = topic_shares_of_groups(observations, state)
+    shares = sqrt_shares_of_groups(observations, state)
     key, key_of_single = (Key(seed, offset + chain, 0) for offset in CANDIDATE_CHAINS)
     single = np.zeros(observations.n_groups, np.int32)
     best = sample_candidate(single, *arguments, key_of_single, bounds)

@@ -1,4 +1,4 @@
-"""Topics of a small corpus from too many, with even weights, by removing one after another.
+"""Topics of a small corpus: too many with even weights at first, then removed one by one.
 
 With learned weights, large topics attract the tokens of similar ones, and the rest are blends. With
 even weights every topic remains in use. Then the topic that is missed least is removed, its tokens
@@ -89,7 +89,10 @@ class EvenTopics:
         return [slice(i, i + BATCH_SIZE) for i in range(0, n_tokens, BATCH_SIZE)]
 
     def missed_least(self) -> int:
-        """Return the topic m with the largest Σ_i ln(1 − p(l_i = m)), about what removal costs."""
+        """Return the topic m with the largest Σ_i ln(1 − p(l_i = m)).
+
+        This is about the change of the log-density if the topic is removed.
+        """
         total = np.zeros(self.n_topics)
         for part in self.parts():
             total += np.log1p(-np.minimum(self.topic_probabilities(part), 1.0 - 1e-9)).sum(axis=0)

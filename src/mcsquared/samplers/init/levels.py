@@ -16,7 +16,8 @@ MAX_INITIAL_TYPES = 20  # many, because types merge more easily than they appear
 def start_levels(state: State, observations: Observations, priors: Priors, key: Key) -> None:
     """Add the initial states of the levels: random types, concentrations at their prior means.
 
-    With few units, each has its own type. A type has drawn each type of its children once.
+    With few units, each has its own type. Every type is counted as having drawn each type of its
+    children once.
     """
     if not observations.levels:
         return

@@ -43,10 +43,10 @@ SHARED_CHAIN = 2**28 + 2**24  # offset of the chain number: no sweep of a chain 
 MAX_VOCABULARY = 1000  # distinct words of the corpora that are tried; text has more, and varies
 MIN_TOKENS, MIN_GROUPS = 10_000, 100  # fewer do not determine topics beyond the clusters
 GROUPS_PER_CLUSTER = 4  # on average; if clusters are smaller, groups do not share mixtures
-MIN_LAM = 0.5  # mean lengths of a group; merged clusters of the short chain make λ too small
+MIN_LAM = 0.5  # times the mean length; merged clusters of the short chain make λ too small
 SWEEPS = 20  # of the short chains that decide
 FINAL_SWEEPS = 30  # of the chain with λ = ∞ that the start is taken from
-MAX_SWEEPS = 100  # more than of any of these chains
+MAX_SWEEPS = 100  # above that of each chain: sweep numbers of the next one begin here
 
 SHARED_STEPS: tuple[Callable[[Sweep], None], ...] = (
     add_empty_slots,
@@ -93,24 +93,24 @@ def with_shared_mixtures(
     """
     shared = replace(priors, lam=math.inf)
     key = Key(seed, SHARED_CHAIN + chain, 0)
-    found = share(clusters, topics, observations, shared, key, SWEEPS, bounds)
+    found = sample_shared(clusters, topics, observations, shared, key, SWEEPS, bounds)
     n_clusters = len(np.unique(found[0]))
     if n_clusters * GROUPS_PER_CLUSTER > observations.n_groups:
         return None
     if not math.isinf(initial_value(priors.lam)):
-        varying = vary(found, observations, priors, key, bounds)
+        varying = sample_varying(found, observations, priors, key, bounds)
         if varying.lam <= MIN_LAM * observations.n_tokens / observations.n_groups:
             return None
     topics = even_topics(observations, n_topics, found[0], priors.beta, seed, chain)
     key = key._replace(sweep=2 * MAX_SWEEPS)
-    found = share(found[0], topics, observations, shared, key, FINAL_SWEEPS, bounds)
+    found = sample_shared(found[0], topics, observations, shared, key, FINAL_SWEEPS, bounds)
     if math.isinf(initial_value(priors.lam)):
         rng = key.generator(Step.START)
         return blocked_state(observations, priors, *found, rng)
-    return vary(found, observations, priors, key, bounds)
+    return sample_varying(found, observations, priors, key, bounds)
 
 
-def share(
+def sample_shared(
     clusters: Integers,
     topics: Integers,
     observations: Observations,
@@ -122,12 +122,12 @@ def share(
     """Return clusters and topics after some sweeps with λ = ∞."""
     rng = key.generator(Step.START)
     state = blocked_state(observations, priors, clusters, topics, rng)
-    sweep = run(SHARED_STEPS, state, observations, priors, key, n_sweeps, bounds)
+    sweep = run_sweeps(SHARED_STEPS, state, observations, priors, key, n_sweeps, bounds)
     drawn = draw_token_topics(sweep, draw_weights(sweep))
     return state.cluster_of_group, drawn
 
 
-def vary(
+def sample_varying(
     labels: tuple[Int32s, Int32s],
     observations: Observations,
     priors: Priors,
@@ -137,12 +137,12 @@ def vary(
     """Return a state with its own λ, v, η and α after `SWEEPS` sweeps from these labels."""
     state = blocked_state(observations, priors, *labels, key.generator(Step.CLUSTER_PAIRS))
     key = key._replace(sweep=key.sweep + MAX_SWEEPS)
-    run(VARYING_STEPS, state, observations, priors, key, SWEEPS, bounds)
+    run_sweeps(VARYING_STEPS, state, observations, priors, key, SWEEPS, bounds)
     state.sweep = 0
     return state
 
 
-def run(
+def run_sweeps(
     steps: Sequence[Callable[[Sweep], None]],
     state: State,
     observations: Observations,
@@ -151,7 +151,7 @@ def run(
     n_sweeps: int,
     bounds: Bounds,
 ) -> Sweep:
-    """Run some sweeps; return the last one. Their numbers follow that of ``key``."""
+    """Run some sweeps; return the last one. Numbers of their keys follow that of ``key``."""
     backend = LocalBackend(observations, priors)
     backend.load_labels(state, key)
     for number in range(1, n_sweeps + 1):

@@ -133,7 +133,7 @@ def start_blocked(
     groups = observations.in_memory() if sample is None else observations.take(sample)
     clusters: NDArray[np.integer] = rng.integers(0, n_clusters, groups.n_groups)
     topics: NDArray[np.integer] = first_topics(groups, priors, n_topics, key, init, rng)
-    first = topics
+    initial_topics = topics
     starts_in_one = init == "auto" and groups_vary and groups.n_tokens > MAX_SMALL_TOKENS
     if starts_in_one:
         clusters = np.zeros(groups.n_groups, np.int64)  # `split_and_merge_clusters` finds them
@@ -149,7 +149,7 @@ def start_blocked(
         topics = topics_without_clusters(groups, priors, topics, seed, chain, bounds)
     state = start_from(clusters, topics, groups, priors, seed, chain, bounds, rng)
     if init == "auto" and is_eligible(groups, priors):
-        shared = (clusters, first, n_topics, groups, priors, seed, chain, bounds)
+        shared = (clusters, initial_topics, n_topics, groups, priors, seed, chain, bounds)
         state = with_shared_mixtures(*shared) or state
     if groups.levels and starts_in_one:
         state = with_best_number_of_clusters(state, groups, priors, seed, chain, bounds)

@@ -75,7 +75,7 @@ def without_surplus_topics(
 
     best = resample(kept)[1]
     for m in np.argsort(kept.sizes, kind="stable"):
-        # Sweeps may have emptied the topic, and those of a higher number with it.
+        # Sweeps may have emptied the topic; slots above the last topic with tokens are dropped.
         if m >= len(kept.sizes) or kept.sizes[m] == 0 or kept.n_topics == 1:
             continue
         trial = kept.without(m, rng)
@@ -86,10 +86,10 @@ def without_surplus_topics(
         change, error = compare(found, best)
         if change >= -ACCEPTED_LOSS * error:
             kept, best = trial, found if change > 0.0 else best
-    everything = np.empty(len(tokens.word), np.int32)
-    everything[~is_held_out] = kept.topic
-    everything[is_held_out] = kept.draw_topics(held_out, rng)
-    result = Topics(tokens, everything, observations.n_words, lam, beta)
+    all_topics = np.empty(len(tokens.word), np.int32)
+    all_topics[~is_held_out] = kept.topic
+    all_topics[is_held_out] = kept.draw_topics(held_out, rng)
+    result = Topics(tokens, all_topics, observations.n_words, lam, beta)
     result = result.after_sweeps(FINAL_SWEEPS, key._replace(sweep=number + SWEEPS))
     return np.unique(result.topic, return_inverse=True)[1].astype(np.uint16)
 
@@ -115,7 +115,7 @@ class Topics:
         )
         self.words_in_topic = _count(tokens.word, self.topic, n_words, n_slots)
         self.sizes = self.words_in_topic.sum(axis=0, dtype=np.int64)
-        # The share of groups' tables, if each of their topics has one.
+        # Shares of topics in the tables, if each topic of a group has one table.
         tables = (self.topics_of_group > 0).sum(axis=0)
         self.weights = tables / (tables.sum() + 1.0)
 

@@ -17,7 +17,7 @@ from mcsquared.state import State
 N_ITERATIONS = 10
 
 
-def topic_shares_of_groups(observations: Observations, state: State) -> Floats:
+def sqrt_shares_of_groups(observations: Observations, state: State) -> Floats:
     """Return the square roots of the topic shares of all groups, (n_groups, topic slots)."""
     labels = Labels(state.cluster_of_group, state.topic_of_token)
     every = ChosenGroups(len(state.topic_weights), np.arange(observations.n_groups))
