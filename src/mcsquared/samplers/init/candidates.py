@@ -199,7 +199,7 @@ class AllClusterPairs(SplitMergeRound):
 
     def log_content(self) -> float:
         """Return Σ_k W(S, O) with new tables O of every cluster."""
-        self.clusters_and_roots(np.zeros(0, np.int64))
+        self.clusters_and_sqrt_shares(np.zeros(0, np.int64))
         sums = self.divide(self.empty_launch(), PROPOSAL, 0)
         shares, state = self.shares_of_sets(sums), self.sweep.state
         sets = divisions.GroupSets(shares, np.ones(len(shares), bool), state.lam, self.key)

@@ -4,26 +4,32 @@ Given the topics of all tokens, with τ, φ and π integrated out, the target is
 
     p(z, o)  ∝  α^K Π_k Γ(n_k) m(x_k) DM(O_k; vε) Π_jm |s(n_jm, o_jm)| λ^o_jm
 
-with m the marginal density of contexts. A pair of anchor groups, chosen regardless of their
-clusters, proposes to split the cluster of both, or to merge the clusters of the two. Tables of a
-new set S of groups are drawn with it, o ~ CRT(n, λτ(S)), where τ(S) depends on the set alone. The
-Stirling numbers cancel, and a set has the weight
+with m the marginal density of contexts, s(n, o) Stirling numbers of the first kind, and
+DM(O; vε) = Γ(v) / Γ(v + Σ_m O_m) Π_m Γ(vε_m + O_m) / Γ(vε_m). Anchors are pairs of groups, chosen
+regardless of their clusters: if both are in one cluster, its split is proposed, otherwise the merge
+of the two clusters. Tables of a new set S of groups are drawn with it, o ~ CRT(n, λτ(S)), where
+τ(S) depends on the set alone. The Stirling numbers cancel, and a set has the weight
 
     W(S, O)  =  log DM(O; vε) + Σ_{j in S} log p(n_j | λτ(S)) − Σ_m O_m log τ(S)_m
 
-    log A(S → A, B)  =  log α + ln Γ(n_A) + ln Γ(n_B) − ln Γ(n_S) + m(A) + m(B) − m(S)
+A split of S into A and B has the ratio
+
+    log R(S → A, B)  =  log α + ln Γ(n_A) + ln Γ(n_B) − ln Γ(n_S)
+                        + log m(A) + log m(B) − log m(S)
                         + W(A, O_A) + W(B, O_B) − W(S, O_S) − log q(A, B)
 
-and a merge is accepted with the inverse. Most pairs are divided by a launch: both sides start with
-their anchors alone, and the sides of all groups are resampled until few change (Jain and Neal, "A
-split-merge Markov chain Monte Carlo procedure for the Dirichlet process mixture model", 2004). The
-others are divided by a coin of unknown bias, so that their merges depend on the marginal likelihood
-alone, which removes clusters that no launch would find again.
+where q is the probability that S is divided in this way; a merge has the inverse. Most pairs are
+divided by a launch: both sides start with their anchors alone, and the sides of all groups are
+resampled until few change (Jain and Neal, "A split-merge Markov chain Monte Carlo procedure for the
+Dirichlet process mixture model", 2004). The others are divided by a coin of unknown bias, so that
+their merges depend on the marginal likelihood alone, which removes clusters that no launch would
+find again.
 
 If contexts act on topics, their rows τ_s and ω are given as well. The base measure of group j is
-then b_j = w_j0 τ(S) + rest_j: O counts the tables that come from the cluster, and λb_j replaces
-λτ(S) in p(n_j). The tables of values change with those of clusters, and only their sums are known.
-Therefore τ_k and the tables of all groups are redrawn at the end.
+then b_j = w_j0 τ(S) + rest_j, with w_j0 the weight of the cluster and rest_j the other sources of
+the group: O counts the tables that come from the cluster, and λb_j replaces λτ(S) in p(n_j). The
+tables of values change with those of clusters, and only their sums are known. Therefore τ_k and the
+tables of all groups are redrawn at the end.
 
 Pairs of a round have no cluster in common. The groups of a pair's clusters stay together, so pairs
 do not depend on each other, and all of them are proposed at once, by sums over groups.
@@ -73,12 +79,12 @@ def split_and_merge_clusters(sweep: Sweep) -> None:
         return
     # Topic weights of effects are redrawn given their tables, and stay fixed during the moves.
     key, last_key = (sweep.key._replace(chain=sweep.key.chain + n * ROUND_CHAIN) for n in (1, 2))
-    topics = with_unused_weight(state)
-    effects = draw_effects(state.effects, sweep.priors, topics, last_key)
+    topic_weights = with_unused_weight(state)
+    effects = draw_effects(state.effects, sweep.priors, topic_weights, last_key)
     SplitMergeRound(sweep, key, None if effects is None else rows_of_values(effects)).run()
     sweep.backend.load_clusters(state)
     if effects is not None:
-        log_shares = draw_log_topic_shares(sweep, topics, last_key)
+        log_shares = draw_log_topic_shares(sweep, topic_weights, last_key)
         argument = TableParameters(state.lam, log_shares, effects, last_key)
         sums = sweep.backend.sum_groups(redraw_tables, argument)
         state.tables_in_cluster = sums["tables_in_cluster"]
@@ -145,7 +151,7 @@ class SplitMergeRound:
         state, rng = self.sweep.state, self.key.generator(Step.CLUSTER_PAIRS)
         n_groups = self.sweep.observations.n_groups
         chosen = np.sort(rng.choice(n_groups, min(N_CANDIDATES, n_groups), replace=False))
-        clusters, rows = self.clusters_and_roots(chosen)
+        clusters, rows = self.clusters_and_sqrt_shares(chosen)
         first = rng.integers(0, len(chosen), N_PAIRS)
         candidates = rng.integers(0, len(chosen), (N_PAIRS, MAX_CANDIDATES))
         n_candidates = 4 ** rng.integers(0, 4, N_PAIRS)
@@ -175,7 +181,7 @@ class SplitMergeRound:
             log_odds=np.log(coins[kept]) - np.log1p(-coins[kept]),
         )
 
-    def clusters_and_roots(self, chosen: Any) -> tuple[Int32s, Floats]:
+    def clusters_and_sqrt_shares(self, chosen: Any) -> tuple[Int32s, Floats]:
         """Return clusters of groups, and square roots of their topic shares."""
         argument = divisions.ChosenGroups(len(self.sweep.state.topic_weights), chosen)
         parts = self.sweep.backend.map_groups(divisions.begin_division, argument)
@@ -286,7 +292,7 @@ class SplitMergeRound:
         return terms.sum(axis=1) - log_rising_factorial(self.sweep.state.v, total) + log_likelihood
 
     def log_gain(self, sums: dict[str, Any], log_weight: Floats) -> Floats:
-        """Return log A(S → A, B) of every pair, with its sides A and B and their union S."""
+        """Return log R(S → A, B) of every pair, with its sides A and B and their union S."""
         n_pairs = len(self.clusters)
         sizes = gammaln(with_unions(sums["groups"][: 2 * n_pairs, None])[:, 0])
         value = sizes + log_weight if self.levels is None else log_weight

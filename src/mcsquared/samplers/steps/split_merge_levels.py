@@ -8,8 +8,9 @@ S_t is their sum, and o_A and o_B are the numbers of groups without a parent:
     log gain  =  log α − log u − log(1 − u) + o_A log u + o_B log(1 − u) − log q(u)
                  + Σ_t [ ln (vπ_A)^(A_t) + ln (vπ_B)^(B_t) − ln (vπ_S)^(S_t) ]
 
-where x^(n) = Γ(x + n) / Γ(x), and a_A is the expected number of draws of A from the root if the
-weight were divided equally. It takes the place of log α + ln Γ(n_A) + ln Γ(n_B) − ln Γ(n_S).
+where x^(n) = Γ(x + n) / Γ(x), v is that of the lowest level, and a_A is the expected number of
+draws of A from the root if the weight were divided equally. The log gain takes the place of
+log α + ln Γ(n_A) + ln Γ(n_B) − ln Γ(n_S) in `mcsquared.samplers.steps.split_merge`.
 """
 
 import numpy as np
@@ -27,7 +28,7 @@ MIN_WEIGHT = 1e-300
 
 
 class RootWeights:
-    """Weights of the clusters at the root, given which clusters are split and merged."""
+    """Weights π of the clusters at the root, updated as clusters are split and merged."""
 
     weights: Floats  # π (cluster slots,); 0 for empty slots
     first_shares: Floats  # u of every pair

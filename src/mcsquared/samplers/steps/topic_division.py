@@ -1,7 +1,7 @@
 """Division of one topic into two: its proposal, and the ratio of densities.
 
-A division of topic m in a and b has a share u of a in ε_m, shares r_k of a in τ_km, and a side for
-every token. It is proposed by a *launch*, which depends on the tokens of m alone:
+A division of topic m into a and b has a share u of a in ε_m, shares r_k of a in τ_km, and a side
+for every token. It is proposed by a *launch*, which depends on the tokens of m alone:
 
     u ~ Beta(T*_a, T*_b),    r_k ~ Beta(v ε_a + O*_ka, v ε_b + O*_kb)
 
@@ -10,7 +10,7 @@ density of the divided state, over that of the undivided state and of the propos
 
     log R = Σ_j log p(w_j | ψ*, λ τ_m r) − Σ_i log ψ*(w_i)
           + DM(n_a) + DM(n_b) − DM(n_m)
-          + Σ_k [log Beta(r_k; v ε_a, v ε_b) − log q(r_k)] + log η − log u (1 − u) − log q(u)
+          + Σ_k [log Beta(r_k; v ε_a, v ε_b) − log q(r_k)] + log η − log [u (1 − u)] − log q(u)
 
 where w_j are the tokens of m in group j and DM is the log-density of a topic's tokens, its
 parameters integrated out: for words, that of the Dirichlet-multinomial distribution.
@@ -18,10 +18,11 @@ parameters integrated out: for words, that of the Dirichlet-multinomial distribu
 A *fitted* launch has two topics fitted by mean field, from the tokens of two random groups, with
 their expected tables O* and T*. A *flat* launch uses no data: u is uniform, r_k is drawn from its
 prior, and the sides of tokens from Pólya urns. The first line of log R is then 0, and the last line
-is log η − log u (1 − u).
+is log η − log [u (1 − u)].
 
-A division *by word* draws the sides of the tokens first, from a Pólya urn for each word, and then u
-and r_k given the divided tokens: T* and O* are their expected tables. The first line of log R is
+A division *by word* draws the sides of the tokens first, from a Pólya urn for each word that starts
+with c (`WORD_URN`) on both sides, and then u and r_k given the divided tokens: T* and O* are their
+expected tables. The first line of log R is
 
     Σ_j log [B(λ τ_m r + n_ja, λ τ_m (1 − r) + n_jb) / B(λ τ_m r, λ τ_m (1 − r))]
   − Σ_w log [B(c + n_aw, c + n_bw) / B(c, c)]

@@ -63,7 +63,7 @@ from mcsquared.samplers.steps.topic_division import (
 from mcsquared.samplers.types import Sweep
 
 SWEEPS_BEFORE_MOVES = 10  # in which the initial topics, blends of others, separate
-FIRST_SWEEPS, PERIOD = 100, 5  # moves in each of the first 100 sweeps, then in every fifth one
+FIRST_SWEEPS, PERIOD = 100, 5  # moves in every sweep up to the 100th, then in every fifth one
 SMALL_CORPUS = 20_000  # tokens; smaller corpora have moves in every sweep
 LARGE_CORPUS = 1_000_000  # tokens; of larger corpora, every fifth sweep only: few are accepted
 SHARPNESS, UNIFORM_SHARE = 20.0, 0.05  # of the choice of a topic to merge with
@@ -150,11 +150,11 @@ class TopicMoves:
         log_ratio += self.log_ratio_of_content(sides.statistics)
         log_ratio += log_ratio_of_weights(self.sweep, topic.log_weight, launch, division)
         log_ratio -= self.log_choice_of_split(kind, size, len(topics))
-        log_u = math.log(1.0 - self.rng.random())
-        if not log_u < log_ratio:
+        log_uniform = math.log(1.0 - self.rng.random())
+        if not log_uniform < log_ratio:
             return
         self.set_content(pair, sides)
-        if not log_u < log_ratio + self.log_choice_of_partner(kind, m)[pair[1]]:
+        if not log_uniform < log_ratio + self.log_choice_of_partner(kind, m)[pair[1]]:
             self.set_content(pair, sides, as_one=True)
             return
         self.accept(pair, topic, division, trial, is_split=True)
@@ -179,11 +179,11 @@ class TopicMoves:
         division = TopicDivision(self.log_weights[pair] - log_weight, log_parts)
         log_ratio = self.log_ratio_of_content(sides.statistics) + log_choice[b]
         log_ratio -= self.log_choice_of_split(kind, size, len(topics) - 1)
-        log_u = math.log(1.0 - self.rng.random())
+        log_uniform = math.log(1.0 - self.rng.random())
         launch, log_ratio_of_sides = self.score(kind, topic, pair, division, sides, trial)
         log_ratio += log_ratio_of_sides
         log_ratio += log_ratio_of_weights(self.sweep, log_weight, launch, division)
-        if not log_u < -log_ratio:
+        if not log_uniform < -log_ratio:
             return
         if kind.name == "flat":
             self.find_tokens(kind, pair, trial)
@@ -246,11 +246,11 @@ class TopicMoves:
         return launch, log_ratio_of_tokens(found)
 
     def split_probabilities(self, sizes: Int64s, n_topics: int) -> Floats:
-        """Return the probability that a topic of each size is the one to split."""
+        """Return the probabilities of choosing topics of these sizes for a split."""
         return 0.5 * sizes / self.sweep.observations.n_tokens + 0.5 / n_topics
 
     def log_choice_of_split(self, kind: MoveKind, n_tokens: int, n_topics: int) -> float:
-        """Return log q of a split, of one topic of ``n_topics``, over q of the reverse merge.
+        """Return log q of a split of one of ``n_topics`` topics, minus that of the reverse merge.
 
         Excludes the choice of the second topic to merge, see `log_choice_of_partner`.
         """

@@ -6,8 +6,9 @@ turn, at every level given the types above and below:
 
     p(t_u = t)  ∝  Π_{type of the parent, t} F(x_u | φ_t) ∏_k (vπ_k + C_tk)^(n_uk) / (v + C_t)^(n_u)
 
-where n_uk counts the children of type k of unit u, C those of the other units by type, and
-x^(n) = Γ(x + n) / Γ(x). Π is not used again before it is redrawn, from the lowest level up.
+where n_uk counts the children of type k of unit u, C_tk those of the other units of type t, n_u and
+C_t are sums over k, and x^(n) = Γ(x + n) / Γ(x). Π is not used again before it is redrawn, from the
+lowest level up.
 """
 
 from dataclasses import replace

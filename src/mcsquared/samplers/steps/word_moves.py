@@ -1,15 +1,18 @@
 """Splits and merges of topics by word: λ = ∞, few tokens, τ and ψ integrated out.
 
 Groups of a cluster share one mixture of topics, so that the data hardly determine which tokens of
-a cluster belong together. Topics that occur in the same clusters can be merged, or a topic be
-split, if the sides of its tokens are drawn word by word: with a prior c = β of the side of a word,
-their density is near that of the words in the two topics. A split of m in a and b has the ratio
+a cluster belong together. Topics that occur in the same clusters can be merged, or a topic split,
+if the sides of the tokens of a word are drawn from its own Pólya urn, which starts with β on both
+sides: their density is then near that of the words in the two topics. A split of topic m into a and
+b has the ratio
 
     log R  =  Σ_k [g(vε_a, c_ka) + g(vε_b, c_kb) − g(vε_m, c_km)] + DM(n_a) + DM(n_b) − DM(n_m)
-            + log η − log u (1 − u) − log q(u) − Σ_w log [B(c + n_aw, c + n_bw) / B(c, c)]
+            + log η − log [u (1 − u)] − log q(u) − Σ_w log [B(β + n_aw, β + n_bw) / B(β, β)]
 
-where g(x, n) = ln Γ(x + n) − ln Γ(x), u is the share of a in ε_m, proposed from a Beta distribution
-given the sides, and DM is the density of the words of a topic. A merge has the inverse.
+where g(x, n) = ln Γ(x + n) − ln Γ(x), B is the beta function, u is the share of a in ε_m, proposed
+from a Beta distribution given the sides, and DM is the log-density of the words of a topic. A merge
+has the inverse. The choice of the topics adds − log M to log R, where M is the number of topics
+after the split.
 """
 
 import math
@@ -114,7 +117,7 @@ def _log_ratio(
     used = words[:, words.any(axis=0)]
     log_sides = (betaln(beta + used[0], beta + used[1]) - betaln(beta, beta)).sum()
     log_u = np.log(weights) - math.log(weights.sum())
-    # The factor 1 / u (1 − u) is part of both densities.
+    # The factor 1 / [u (1 − u)] is part of both densities and cancels.
     log_root = math.log(state.eta) - (float((shapes * log_u).sum()) - betaln(*shapes))
     total = cluster_terms + word_terms
     return float(total[0] + total[1] - total[2] - log_sides) + log_root
