@@ -61,7 +61,7 @@ def resample_lam(sweep: Sweep) -> None:
 
 
 def resample_v_given_weights(state: State, prior: Concentration, rng: Rng) -> float:
-    """Draw v given ε, with the tables q_km of clusters integrated out.
+    """Draw v given ε, with the tables q_km of clusters integrated out; O_k = Σ_m O_km.
 
         p(v | O, ε)  ∝  p(v) Π_k Γ(v) / Γ(v + O_k) Π_m Γ(vε_m + O_km) / Γ(vε_m)
 

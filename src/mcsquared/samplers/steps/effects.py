@@ -5,8 +5,9 @@
 The sources are the cluster and the values of the group's effects. Each of the group's tables comes
 from one of them, so that τ_s ~ Dir(v_c ε + O_s), with O_s the tables of all groups from s. If all
 groups had all effects, ω would be Dir(1 + totals). A group without some of them contributes the
-factor ω_s / W to each of its tables. W^−T is the normaliser of a negative binomial distribution:
-R ~ NegBin(T, W) further tables, all of them from missing sources, restore the Dirichlet.
+factor ω_s / W for each of its tables. For all T tables of groups with the same sources, W^−T is the
+normaliser of a negative binomial distribution: R ~ NegBin(T, W) further tables, all of them from
+missing sources, restore the Dirichlet.
 """
 
 from collections.abc import Sequence
@@ -27,7 +28,7 @@ from mcsquared.samplers.threads import SINGLE_THREAD, ThreadPool
 from mcsquared.samplers.types import EffectDraw, Key, Sweep
 from mcsquared.state import EffectState, State
 
-PASS = ROWS_PER_PASS * N_LANES  # values whose topic weights are drawn together
+VALUES_PER_PASS = ROWS_PER_PASS * N_LANES  # values whose topic weights are drawn together
 VARIATE_COST = 10.0  # nanoseconds of one topic weight
 MIN_FLOAT32_SHAPE = 1e-30  # of a variate in single precision
 FIRST_ROW = 2**19  # of the random numbers of tables; lower rows belong to clusters
@@ -48,18 +49,18 @@ def start_effects(priors: Priors, n_topic_slots: int) -> EffectState | None:
 def draw_effects(
     effects: EffectState | None,
     priors: Priors,
-    topics: Floats,
+    topic_weights: Floats,
     key: Key,
     threads: ThreadPool = SINGLE_THREAD,
 ) -> EffectDraw | None:
-    """Draw the log of τ_s ~ Dir(v_c ε + O_s) for every value; ``topics`` is ε.
+    """Draw the log of τ_s ~ Dir(v_c ε + O_s) for every value s of every effect c.
 
     Returns None if there are no effects. Gamma variates are drawn topic by topic, because nearly
     all values of an effect have no tables of a topic and share the shape v_c ε_m.
     """
     if effects is None:
         return None
-    offsets, n_slots = priors.effect_offsets, len(topics)
+    offsets, n_slots = priors.effect_offsets, len(topic_weights)
     start = padded_starts(offsets)
     counts = np.zeros((n_slots, start[-1]), effects.tables.dtype)
     for first, (begin, end) in zip(start, pairwise(offsets), strict=False):
@@ -70,7 +71,8 @@ def draw_effects(
         for m, (v, (begin, end)) in product(
             range(first, last), zip(effects.v, pairwise(start), strict=True)
         ):
-            shape, rows = float(v * topics[m]), (m * start[-1] + np.array([begin, end])) // N_LANES
+            shape = float(v * topic_weights[m])
+            rows = (m * start[-1] + np.array([begin, end])) // N_LANES
             if shape == 0.0:
                 logs[m, begin:end] = -np.inf  # a slot that a bound excludes
                 continue
@@ -90,14 +92,14 @@ def draw_effects(
 
 def padded_starts(offsets: Sequence[int]) -> Int64s:
     """Return the first random number of every effect, and their total, for one topic."""
-    return PASS * np.cumsum([0, *(-(-np.diff(offsets) // PASS))])
+    return VALUES_PER_PASS * np.cumsum([0, *(-(-np.diff(offsets) // VALUES_PER_PASS))])
 
 
 def with_unused_weight(state: State) -> Floats:
     """Return ε with the weight of all unused topics in the first empty slot."""
-    topics, empty = state.topic_weights.copy(), np.flatnonzero(state.counts.tokens_in_topic == 0)
-    topics[empty[:1]] = np.exp(state.log_unused)
-    return topics
+    weights, empty = state.topic_weights.copy(), np.flatnonzero(state.counts.tokens_in_topic == 0)
+    weights[empty[:1]] = np.exp(state.log_unused)
+    return weights
 
 
 def draw_effect_tables(sweep: Sweep) -> None:
@@ -110,10 +112,10 @@ def draw_effect_tables_on_host(sweep: Sweep) -> CountArray:
     """Draw CRT(O_sm, v_c ε_m): (values of all effects, topic slots)."""
     effects = sweep.state.effects
     assert effects is not None
-    topics, parts = sweep.globals.weights.topic_weights, []
+    topic_weights, parts = sweep.globals.weights.topic_weights, []
     for v, (first, last) in zip(effects.v, pairwise(sweep.priors.effect_offsets), strict=True):
         rows, row = effects.tables[first:last], FIRST_ROW + first
-        parts.append(draw_tables(rows, v * topics, sweep.key, sweep.threads, row))
+        parts.append(draw_tables(rows, v * topic_weights, sweep.key, sweep.threads, row))
     return np.concatenate(parts)
 
 

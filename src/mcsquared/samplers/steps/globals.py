@@ -40,8 +40,8 @@ def draw_without_content(sweep: Sweep) -> Globals:
     state, key = sweep.state, sweep.key
     weights, with_bags = draw_weights(sweep), not can_integrate_bags(sweep)
     contexts = draw_contexts(sweep, with_bags)
-    topics = weights.topic_weights
-    effects = draw_effects(state.effects, sweep.priors, topics, key, sweep.threads)
+    topic_weights = weights.topic_weights
+    effects = draw_effects(state.effects, sweep.priors, topic_weights, key, sweep.threads)
     return Globals(key, state.lam, weights, contexts, None, effects=effects)
 
 

@@ -147,11 +147,11 @@ def draw_tree(
         log_likelihood = draw.log_contexts + messages
         log_likelihoods.append(log_likelihood)
         if number + 1 < len(levels):
-            rows, inside = draws[number + 1].log_rows, units.parent >= 0
+            rows, has_parent = draws[number + 1].log_rows, units.parent >= 0
             messages = np.zeros((levels[number + 1].n_units, len(rows)))
-            children = log_likelihood[inside]
+            children = log_likelihood[has_parent]
             sent = np.stack([np.logaddexp.reduce(row + children, axis=1) for row in rows], 1)
-            np.add.at(messages, units.parent[inside], sent)
+            np.add.at(messages, units.parent[has_parent], sent)
     for number in reversed(range(len(levels))):
         log_weights = log_likelihoods[number] + log_prior_of_types(state, levels, draws, number)
         state.levels[number].type_of_unit = draw_labels(log_weights, rng)
@@ -184,7 +184,7 @@ def resample_levels(sweep: Sweep) -> None:
     rng = sweep.key.generator(Step.TYPE_TABLES)
     priors = list(sweep.priors.levels.values())
     for level, prior, log_below in zip(state.levels, priors, log_roots, strict=False):
-        resample_rows(level, prior, np.exp(log_below), rng)
+        resample_tables_and_v(level, prior, np.exp(log_below), rng)
     for number, (level, prior) in enumerate(zip(state.levels, priors, strict=True)):
         n_types = [int((level.units_in_type > 0).sum())]
         customers = [int(draws_of_types(state, number).sum())]
@@ -194,7 +194,7 @@ def resample_levels(sweep: Sweep) -> None:
                 level.shapes[position] = learn_shapes(context, level, position, rng)
 
 
-def resample_rows(
+def resample_tables_and_v(
     level: LevelState, prior: LevelPriors, weights_below: Floats, rng: np.random.Generator
 ) -> None:
     """Draw the tables of every type, and v given them; ``weights_below`` is π of the level below.
@@ -231,7 +231,7 @@ def learn_shapes(
 
 
 def log_density_of_levels(sweep: Sweep, log_roots: list[Floats]) -> float:
-    """Return log p(z, types, π | α, v) and the log marginal of the units' contexts.
+    """Return log p(z, types, π | α, v) plus the log marginal of the units' contexts.
 
     ``log_roots`` are log π of the clusters and of the types of every level. The types of the
     highest level are drawn from a Chinese restaurant, with π integrated out.
