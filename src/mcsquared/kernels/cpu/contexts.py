@@ -22,7 +22,7 @@ CLUSTERS, OUTLIERS = int(Step.CLUSTERS), int(Step.OUTLIERS)
 
 
 class DenseContexts(NamedTuple):
-    """Contexts with few statistics. ``*_start`` are the bounds of each context's columns."""
+    """``n`` contexts with few statistics. ``*_start`` are the bounds of each context's columns."""
 
     kind: np.ndarray  # int64 (n,): values of `mcsquared.kernels.cpu.predictive.KINDS`
     parameters: np.ndarray  # float64, flat
@@ -35,7 +35,7 @@ class DenseContexts(NamedTuple):
 
 
 class BagContexts(NamedTuple):
-    """Contexts that count categories. Categories of all contexts are numbered consecutively."""
+    """``n`` contexts that count categories, which are numbered consecutively over all contexts."""
 
     start: np.ndarray  # int64 (n, n_groups + 1): bounds of the entries of each group
     category: np.ndarray  # int32 (entries,)
@@ -56,17 +56,18 @@ class ContextCounts(NamedTuple):
 class Background(NamedTuple):
     """Backgrounds of dense contexts: a value comes from its cluster, or from the background.
 
-    ``log_probabilities`` are log ρ and log (1 − ρ) of each context; 0 and −∞ without a background.
+    The density of a value is ρ F(x | φ_k) + (1 − ρ) F(x | φ_0). ``log_probabilities`` are log ρ and
+    log (1 − ρ) of each context; 0 and −∞ without a background.
     """
 
     log_probabilities: np.ndarray  # float64 (dense contexts, 2)
-    natural: np.ndarray  # float64 (statistics of dense contexts,): parameters of φ_0
+    natural: np.ndarray  # float64 (statistics of dense contexts,): natural parameters of φ_0
 
 
 class ContextParameters(NamedTuple):
     """Parameters of the contexts in every cluster slot, drawn for one sweep."""
 
-    natural: np.ndarray  # float64 (statistics of dense contexts, cluster slots)
+    natural: np.ndarray  # float64 (statistics of dense contexts, cluster slots): those of φ_k
     log_categories: np.ndarray  # float32 (categories of all bags, cluster slots)
     python_scores: np.ndarray  # float64 (n_groups, cluster slots) of Python families; or (0, 0)
     background: Background
@@ -180,16 +181,16 @@ def add_context_scores(j, contexts, statistics, scores):
         if not dense.observed[j, c]:
             continue
         first, last = fill_statistics(j, c, dense, statistics)
-        log_prior, log_other = parameters.background.log_probabilities[c]
-        if log_other > -math.inf:
+        log_foreground, log_background = parameters.background.log_probabilities[c]
+        if log_background > -math.inf:
             for s in range(first, last):
-                log_other += statistics[s] * parameters.background.natural[s]
+                log_background += statistics[s] * parameters.background.natural[s]
             for k in range(n_cluster_slots):
-                log_cluster = log_prior
+                log_cluster = log_foreground
                 for s in range(first, last):
                     log_cluster += statistics[s] * parameters.natural[s, k]
-                scores[k] += max(log_cluster, log_other) + math.log1p(
-                    math.exp(-abs(log_cluster - log_other))
+                scores[k] += max(log_cluster, log_background) + math.log1p(
+                    math.exp(-abs(log_cluster - log_background))
                 )
             continue
         for s in range(first, last):
@@ -211,21 +212,25 @@ def draw_foreground(
 ):
     """Draw which values come from their cluster, given the clusters and all parameters.
 
-    ``foreground`` is bool (n_groups, dense contexts), output; False for missing values.
+    ``natural`` is that of `ContextParameters`. ``foreground`` is bool (n_groups, dense contexts),
+    output; False for missing values. ``offset`` groups of the corpus precede these arrays.
     """
     statistics = np.empty(dense.stat_start[-1])
     for j in range(first_group, last_group):
         for c in range(dense.kind.size):
             foreground[j, c] = dense.observed[j, c]
-            log_prior, log_other = background.log_probabilities[c]
-            if not dense.observed[j, c] or log_other == -math.inf:
+            log_foreground, log_background = background.log_probabilities[c]
+            if not dense.observed[j, c] or log_background == -math.inf:
                 continue
             first, last = fill_statistics(j, c, dense, statistics)
-            odds = log_other - log_prior
+            log_odds = log_background - log_foreground
             for s in range(first, last):
-                odds += statistics[s] * (background.natural[s] - natural[s, cluster_of_group[j]])
+                log_odds += statistics[s] * (
+                    background.natural[s] - natural[s, cluster_of_group[j]]
+                )
             u = uniform_of(key, OUTLIERS, offset + j, c)
-            foreground[j, c] = math.log(1.0 / u - 1.0) > odds  # u < 1 / (1 + exp(odds))
+            # Equivalent to u < 1 / (1 + exp(log_odds)).
+            foreground[j, c] = math.log(1.0 / u - 1.0) > log_odds
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -248,7 +253,7 @@ def draw_clusters_by_scores(
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def sum_exponentials(first_chunk, last_chunk, rows, logs, largest, total):
-    """Sum exp(logs) over chunks of ``rows`` rows, column by column.
+    """Sum exp(logs), float32 (n_rows, n_columns), over chunks of ``rows`` rows, by column.
 
     Chunk ``c`` is ``logs[c * rows : (c + 1) * rows]``; the last may be shorter. Its sums are
     ``total[c] * exp(largest[c])``, where both arrays are float64 (n_chunks, n_columns).

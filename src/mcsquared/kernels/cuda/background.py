@@ -31,6 +31,8 @@ def score_backgrounds(
 ):
     """Write Σ log (ρ F(x_j | φ_k) + (1 − ρ) F(x_j | φ_0)), without log h, plus other scores.
 
+    ρ is the probability that a value comes from its cluster, φ_0 the parameter of the background.
+
     Parameters
     ----------
     n_cells : int
@@ -44,7 +46,7 @@ def score_backgrounds(
     natural_of_background : float64 (columns,)
     initial_scores, row_of_group
         See `mcsquared.kernels.cuda.clusters.add_context_scores`.
-    out : float64 (groups, cluster slots)
+    out : float64 (n_groups, cluster slots)
     """
     cell = int64(cuda.grid(1))
     if cell >= n_cells:
@@ -57,12 +59,12 @@ def score_backgrounds(
         value = initial_scores[other_row, k]
     for c in range(start.size - 1):
         if statistics[j, start[c]] != 0.0:
-            log_cluster, log_other = log_probabilities[c, 0], log_probabilities[c, 1]
+            log_cluster, log_background = log_probabilities[c, 0], log_probabilities[c, 1]
             for s in range(start[c], start[c + 1]):
                 log_cluster += statistics[j, s] * natural[int64(row[s]) * n_cluster_slots + k]
-                log_other += statistics[j, s] * natural_of_background[s]
-            difference = abs(log_cluster - log_other)
-            value += max(log_cluster, log_other) + math.log1p(math.exp(-difference))
+                log_background += statistics[j, s] * natural_of_background[s]
+            difference = abs(log_cluster - log_background)
+            value += max(log_cluster, log_background) + math.log1p(math.exp(-difference))
     out[j, k] = value
 
 
@@ -88,9 +90,9 @@ def count_backgrounds(
     """Draw which values come from their cluster, and sum the statistics of both kinds.
 
     ``number`` is int32 (backgrounds,), the number of each context among all dense ones. ``sums``,
-    int64 (cluster slots × sums,), ends with columns for values from the background; others are at
-    ``row``. Each statistic is multiplied by its element of ``scales`` and rounded before it is
-    added.
+    int64 (cluster slots × n_sums,), ends with columns for values from the background; others are
+    at ``row``. Each statistic is multiplied by its element of ``scales``, float64 (n_sums,), and
+    rounded before it is added. Other arguments are those of `score_backgrounds`.
     """
     j = int64(cuda.grid(1))
     if j >= n_groups:
@@ -98,13 +100,14 @@ def count_backgrounds(
     k, n_sums = int64(cluster_of_group[j]), scales.size
     for c in range(number.size):
         if statistics[j, start[c]] != 0.0:
-            odds = log_probabilities[c, 1] - log_probabilities[c, 0]
+            log_odds = log_probabilities[c, 1] - log_probabilities[c, 0]
             for s in range(start[c], start[c + 1]):
                 natural_of_cluster = natural[int64(row[s]) * n_cluster_slots + k]
-                odds += statistics[j, s] * (natural_of_background[s] - natural_of_cluster)
+                log_odds += statistics[j, s] * (natural_of_background[s] - natural_of_cluster)
             u = uniform(seed, chain, sweep, OUTLIERS, first_group + j, number[c])
-            in_cluster = math.log(1.0 / u - 1.0) > odds  # u < 1 / (1 + exp(odds))
+            # Equivalent to u < 1 / (1 + exp(log_odds)).
+            is_foreground = math.log(1.0 / u - 1.0) > log_odds
             for s in range(start[c], start[c + 1]):
-                column = int64(row[s]) if in_cluster else int64(n_sums - row.size + s)
+                column = int64(row[s]) if is_foreground else int64(n_sums - row.size + s)
                 rounded = int64(math.floor(statistics[j, s] * scales[column] + 0.5))
                 cuda.atomic.add(sums, k * n_sums + column, rounded)
