@@ -84,7 +84,7 @@ class ReadOnlyFolder(InTreeCacheLocator):
 
 
 class KernelCacheImpl(CompileResultCacheImpl):
-    """The folders in which kernels are cached; those of other packages are not affected."""
+    """The folders in which the kernels of this package, and of no other, are cached."""
 
     _locator_classes = (
         ChosenFolder,

@@ -1,4 +1,4 @@
-"""Tables and gamma variates of categories that have a Dirichlet parameter (shape) each."""
+"""Tables and gamma variates of categories with one Dirichlet parameter (shape) each."""
 
 import math
 
@@ -38,7 +38,10 @@ def draw_category_tables(first, last, counts, shapes, key, tables):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sum_category_terms(g, base, count):
-    """Return Σ_i ln Γ(g b_i + n_i) − ln Γ(g b_i), b_i = base[i] and n_i = count[i]."""
+    """Return Σ_i [ln Γ(g b_i + n_i) − ln Γ(g b_i)] with b_i = base[i] and n_i = count[i].
+
+    ``base`` is float64 (n_categories,), and ``count`` is integer of the same shape.
+    """
     total = 0.0
     for i in range(base.size):
         if count[i] > 0:

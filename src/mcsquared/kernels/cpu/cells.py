@@ -59,11 +59,12 @@ def blocks_per_pass(n_slots: int) -> tuple[int, ...]:
 
 @njit(cache=True, inline="always")
 def upper_edges(left, left_offset, right, right_offset, n, end, edges):
-    """Write the upper edges of the intervals left × right of n topics; return the total length.
+    """Write the upper edges of the intervals of n topics; return the total length.
 
-    Intervals are ordered by lane; the edges of lane i are at i, i + 16, .... Edges never
-    decrease, despite rounding. ``end`` is 0 except for infinity in its last lane, so that no number
-    lies beyond the last edge.
+    The length of interval m is ``left[left_offset + m] * right[right_offset + m]``. Intervals are
+    ordered by lane; the edges of lane i are at i, i + 16, .... Edges never decrease, despite
+    rounding. ``end`` is 0 except for infinity in its last lane, so that no number lies beyond the
+    last edge.
     """
     total = sum_lanes(left, left_offset, right, right_offset, n, edges)
     by_lane = monotone_prefix_sums(total)
@@ -194,7 +195,15 @@ def draw_topics_by_word(
 ):
     """Draw the initial topic of every token given its word only: p(m) ∝ weights[w, m].
 
-    ``weights`` is float32 (n_words × n,), and ``topic_of_token`` int32 (n_tokens,).
+    Parameters
+    ----------
+    n : int
+        Number of topics.
+    word_start : int64 (n_words + 1,)
+        The tokens of word w are ``token_by_word[word_start[w]:word_start[w + 1]]``.
+    weights : float32 (n_words × n,)
+    topic_of_token : int32 (n_tokens,)
+        Output.
     """
     sums = np.zeros(n + 3 * N_LANES, np.float32)
     ones = np.ones(n, np.float32)
@@ -221,8 +230,9 @@ def draw_first_topics(
 ):
     """Draw l_ji with p(m) ∝ τ_km ψ_mw, where k = z_j, for every token of some groups.
 
-    ``shares`` (cluster slots, topic slots) and ``variates`` (n_words, topic slots) are ``shares``
-    and ``weights`` of `draw_cells`. ``first_token`` tokens of the corpus precede these arrays.
+    ``shares`` (cluster slots, topic slots) and ``variates`` (n_words, topic slots), both float32,
+    are the ``shares`` and ``weights`` of `draw_cells`. ``words`` and ``topic_of_token``, integers,
+    are (n_tokens,). In the corpus, ``first_token`` tokens precede them.
     """
     n_slots = shares.shape[1]
     sums = np.empty(n_slots, np.float32)

@@ -52,7 +52,7 @@ class GroupTopics(NamedTuple):
 
 @njit(cache=True, error_model="numpy")
 def count_topics(first, last, topic_of_token, group):
-    """Count the topics of tokens ``first:last`` in ``group``; return the number of topics."""
+    """Count the tokens ``first:last`` by topic in ``group``; return the number of topics."""
     n_topics = np.int64(0)
     for i in range(first, last):
         m = topic_of_token[i]
@@ -65,7 +65,10 @@ def count_topics(first, last, topic_of_token, group):
 
 @njit(cache=True, error_model="numpy")
 def move(j, k, sign, n_tokens, n_topics, group, counts, dense, bags, contexts):
-    """Add group ``j`` to cluster ``k`` (JOIN) or remove it (LEAVE)."""
+    """Add group ``j`` to cluster ``k`` (``sign`` JOIN) or remove it (LEAVE).
+
+    ``group`` is a `GroupTopics`, ``counts`` a `ClusterCounts`, and ``contexts`` a `ContextCounts`.
+    """
     counts.groups_in_cluster[k] += sign
     counts.tokens_in_cluster[k] += sign * n_tokens
     for d in range(n_topics):
@@ -79,15 +82,15 @@ def move(j, k, sign, n_tokens, n_topics, group, counts, dense, bags, contexts):
 
 
 @njit(cache=True, error_model="numpy")
-def list_choices(groups, max_clusters, choices):
+def list_choices(groups_in_cluster, max_clusters, choices):
     """List occupied slots and, if allowed, an empty one; return n_occupied and n_choices."""
     n_occupied = 0
-    for k in range(groups.size):
-        if groups[k] > 0:
+    for k in range(groups_in_cluster.size):
+        if groups_in_cluster[k] > 0:
             choices[n_occupied] = k
             n_occupied += 1
     if n_occupied == 0 or max_clusters < 0 or n_occupied < max_clusters:
-        choices[n_occupied] = free_slot(groups)
+        choices[n_occupied] = free_slot(groups_in_cluster)
         return n_occupied, n_occupied + 1
     return n_occupied, n_occupied
 
@@ -97,7 +100,7 @@ def log_topics(k, n_topics, group, prior, counts):
     """Return Σ_m [ln Γ(v ε_m + c_km + t_jm) − ln Γ(v ε_m + c_km)] over the group's topics.
 
     Γ(a+t) / Γ(a) = a (a+1) ... (a+t-1). If t is small, the factors of several topics are multiplied
-    before a logarithm is taken.
+    before a logarithm is taken. ``prior``, float64 (topic slots,), contains v ε_m.
     """
     value = 0.0
     product = 1.0
@@ -141,6 +144,8 @@ def resample_clusters(
     group_start : int64 (n_groups + 1,)
     topic_of_token : int32 (n_tokens,)
     cluster_of_group : int32 (n_groups,)
+    counts : ClusterCounts
+    priors : ClusterPriors
     dense, bags, contexts : DenseContexts, BagContexts, ContextCounts
     python_scores : float64 (cluster slots,) or (0,)
         Log-densities of the contexts of Python families; only if there is a single group.

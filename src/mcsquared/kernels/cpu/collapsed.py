@@ -186,6 +186,7 @@ def resample_word_topics(
     ----------
     first_group, first_token : int
         The first group and token to visit: 0 and 0, or what an earlier call returned.
+    state : TopicState
     word : int32 (n_tokens,)
     words_in_topic : int32 (n_words, topic slots)
     beta : float
@@ -277,7 +278,10 @@ def resample_word_topics(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def rebuild_topics(topic_of_token, content):
-    """Recompute the statistics of every topic, token by token, and prepare all slots."""
+    """Recompute the statistics of every topic, token by token, and prepare all slots.
+
+    ``content`` is a `VectorTopics`.
+    """
     kind, parameters, values, statistics, prepared = content
     statistics[:] = 0.0
     add_observations(kind, values, topic_of_token, statistics)
@@ -289,7 +293,7 @@ def rebuild_topics(topic_of_token, content):
 def resample_vector_topics(first_group, first_token, state, content, key):
     """Draw the topic of every token from ``first_token`` on; update counts and statistics.
 
-    ``content`` is a `VectorTopics`; for the others see `resample_word_topics`.
+    ``content`` is a `VectorTopics`; the other arguments are those of `resample_word_topics`.
     """
     group_start, cluster_of_group, topic_of_token, topics_in_cluster = state[:4]
     tokens_in_topic, topic_weights, log_unused, v, eta, max_topics = state[4:]

@@ -192,7 +192,8 @@ def sweep(order, labels, tables, max_clusters):
 def _best_merge(cluster, units, visited, tables, highest):
     """Return the best cluster to merge with ``cluster``, and the change of the loss.
 
-    The cluster is -1, and the change ``highest``, if the loss would change by more with all others.
+    The cluster is -1, and the change is ``highest``, unless a merge changes the loss by less than
+    ``highest``. ``units`` are those of the cluster; ``visited``, int64 (n_rows,), is scratch.
     """
     term, gain, seen, size = tables.term, tables.gain, tables.seen, tables.size
     n_draws = tables.row_of_unit.shape[1]
@@ -227,6 +228,7 @@ def _best_merge(cluster, units, visited, tables, highest):
 
 @njit(cache=True, nogil=True)
 def _move_all(units, cluster, target, labels, tables):
+    """Move all units of a cluster to another one."""
     for unit in units:
         _remove_unit(unit, cluster, tables)
         _add_unit(unit, target, tables)
@@ -261,25 +263,25 @@ def merge(labels, tables):
 
 @njit(cache=True, nogil=True)
 def merge_closest(labels, tables):
-    """Merge the two clusters with the lowest loss after it; return whether there are two.
+    """Merge the two clusters for which the loss is then lowest; return whether two were merged.
 
-    Clusters that share groups with no cluster of a draw are not merged: it would not be the best
-    partition. ``labels`` int32 (n_units,) are updated.
+    Clusters that have no row in common are not merged: that could only increase the loss.
+    ``labels`` int32 (n_units,) are updated.
     """
     by_cluster = np.argsort(labels, kind="mergesort")
     start = np.searchsorted(labels[by_cluster], np.arange(labels.size + 1))
     visited = np.full(tables.row_length.size, -1, np.int64)
-    closest, target, lowest = -1, -1, np.inf
+    source, target, lowest = -1, -1, np.inf
     for cluster in range(labels.size):
         if tables.size[cluster] > 0:
             units = by_cluster[start[cluster] : start[cluster + 1]]
             best, change = _best_merge(cluster, units, visited, tables, lowest)
             if best >= 0:
-                closest, target, lowest = cluster, best, change
-    if closest >= 0:
-        units = by_cluster[start[closest] : start[closest + 1]]
-        _move_all(units, closest, target, labels, tables)
-    return closest >= 0
+                source, target, lowest = cluster, best, change
+    if source >= 0:
+        units = by_cluster[start[source] : start[source + 1]]
+        _move_all(units, source, target, labels, tables)
+    return source >= 0
 
 
 @njit(cache=True, nogil=True)
