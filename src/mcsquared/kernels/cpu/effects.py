@@ -135,26 +135,26 @@ def sweep_tokens_of_many_topics(chosen, groups, word, base, factors, key, topic_
 
 
 @njit(cache=True, error_model="numpy")
-def add_log_rising(topics, counts, n_topics, weight, base, rest, lam, scratch, log_scores):
+def add_log_rising(topics, counts, n_topics, weight, base, rest, lam, scratch, topic_scores):
     """Add Σ_t ln Γ(a_t + n_t) − ln Γ(a_t), a_t = weight × base[m_t, k] + rest_t, n_t ≥ 1.
 
     Up to eight factors are multiplied before a logarithm is taken, or sixteen in two products;
-    beyond, Stirling's formula gives those after the first four. Topics of a kind are processed
-    together, because branches that are hard to predict would take most of the time.
+    beyond, Stirling's formula gives those after the first four. Topics of similar counts are
+    processed together, because branches that are hard to predict would take most of the time.
 
     Parameters
     ----------
     base : float32 (topic slots, slots)
         Slots are a multiple of sixteen.
     scratch : int64 (3, topic slots)
-    log_scores : float32 (slots,)
+    topic_scores : float32 (slots,)
     """
     if lam > MAX_FAST_LAM:
         for t in range(n_topics):
             row = base[topics[t]]
-            for k in range(log_scores.size):
+            for k in range(topic_scores.size):
                 a = max(float(weight * row[k] + rest[t]), 1e-30)
-                log_scores[k] += float32(log_rising_factorial(a, counts[t]))
+                topic_scores[k] += float32(log_rising_factorial(a, counts[t]))
         return
     most = MANY_FACTORS if lam <= MAX_LAM_OF_MANY else FEW_FACTORS
     n_few, n_more, n_many = 0, 0, 0
@@ -169,9 +169,9 @@ def add_log_rising(topics, counts, n_topics, weight, base, rest, lam, scratch, l
         else:
             many[n_many] = t
             n_many += 1
-    flat, n_slots, w = base.reshape(-1), log_scores.size, fill(weight)
+    flat, n_slots, w = base.reshape(-1), topic_scores.size, fill(weight)
     for k in range(0, n_slots, N_LANES):
-        total = load(log_scores, k)
+        total = load(topic_scores, k)
         for i in range(n_few):
             t = few[i]
             a = base_lanes(flat, topics[t] * n_slots + k, w, rest[t])
@@ -187,7 +187,7 @@ def add_log_rising(topics, counts, n_topics, weight, base, rest, lam, scratch, l
             a, n = base_lanes(flat, topics[t] * n_slots + k, w, rest[t]), float32(counts[t])
             total = add(total, log_lanes(factors(a, FEW_FACTORS)))
             total = add(total, log_ratio_of_gammas(a, F(FEW_FACTORS), n))
-        store(log_scores, k, total)
+        store(topic_scores, k, total)
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -257,6 +257,7 @@ def fill_rest_of_entries(lam, entries, values, sources, weight, rest):
         Rows without λ; those of clusters are not used.
     weight : float64 (n_groups,)
     rest : float64 (n_entries,)
+        Zeros on entry.
     """
     for j in range(weight.size):
         scale = lam * sources.scales[values.pattern[j]]
@@ -289,7 +290,7 @@ def divide_tables(cluster, parts, n_values, t, n, uniforms, first, tables_of_val
             up_to_here = count_below(sum_so_far, total, uniforms, first, n)
             tables_of_value[e] = up_to_here - below
             below = up_to_here
-    # A product may be rounded to the total: the last possible source.
+    # A table whose product is rounded up to the total belongs to the last source with a part.
     if last < 0:
         return n
     tables_of_value[last] += n - below
@@ -302,7 +303,8 @@ def add_divided_tables(
 ):
     """Draw the tables of a group and add them to those of its sources; return their number.
 
-    ``listed`` are topics, their counts and their number, from `list_topics`.
+    ``listed`` are topics, their counts and their number, from `list_topics`, and ``tables`` those
+    of `resample_groups_with_effects`.
     """
     in_cluster, value_tables, _ = tables
     topics, counts, n_topics = listed
@@ -369,10 +371,11 @@ def resample_groups_with_effects(
         Tables are added: int32 (cluster slots, topic slots) of clusters, int32 (values, topic
         slots) of values, and int64 (2^n_effects,) of all groups with the same effects.
     log_likelihood : float64 (n_chunks,)
-        Output: Σ_j Σ_m ln Γ(λb_jm + n_jm) − ln Γ(λb_jm) over the groups of each chunk.
+        Output: Σ_j Σ_m [ln Γ(λb_jm + n_jm) − ln Γ(λb_jm)] over the groups of each chunk,
+        or 0 if clusters are not drawn.
     """
     n_slots, n_cluster_slots = base_by_topic.shape
-    scores, log_scores = np.empty(n_cluster_slots), np.empty(n_cluster_slots, np.float32)
+    scores, topic_scores = np.empty(n_cluster_slots), np.empty(n_cluster_slots, np.float32)
     statistics = np.empty(contexts.dense.stat_start[-1])
     count, rest = np.zeros(n_slots, np.int64), np.empty(n_slots, np.float32)
     uniforms = empty_uniforms(groups)
@@ -389,16 +392,16 @@ def resample_groups_with_effects(
             z = np.int64(cluster_of_group[j])
             if draws_clusters:
                 w = sources.weights[0] * sources.scales[values.pattern[j]]
-                log_scores[:] = F(0.0)
+                topic_scores[:] = F(0.0)
                 given = (w, base_by_topic, rest, lam)
-                add_log_rising(topics, counts, n_topics, *given, lists, log_scores)
+                add_log_rising(topics, counts, n_topics, *given, lists, topic_scores)
                 for k in range(n_cluster_slots):
-                    scores[k] = log_weights[k] + log_scores[k]
+                    scores[k] = log_weights[k] + topic_scores[k]
                 add_context_scores(j, contexts, statistics, scores)
                 u = uniform_of(key, CLUSTERS, groups.first_group + j, 0)
                 z = pick(scores, n_cluster_slots, u)
                 cluster_of_group[j] = z
-                total += log_scores[z]
+                total += topic_scores[z]
             listed = (topics, counts, n_topics)
             tables[2][values.pattern[j]] += add_divided_tables(
                 j, z, listed, parts, rest, groups, key, uniforms, scratch, values, sources, tables

@@ -57,24 +57,24 @@ def tabulate_log_rising_factorials(first_topic, last_topic, base, out):
 
 
 @njit(cache=True, error_model="numpy")
-def score_clusters(topics, counts, n_topics, base, tabulated, n_tabulated, log_scores):
-    """Write Σ_m ln Γ(λτ_km + n_jm) − ln Γ(λτ_km) of a group to float32 ``log_scores``."""
-    n_cluster_slots = log_scores.size
+def score_clusters(topics, counts, n_topics, base, tabulated, n_tabulated, topic_scores):
+    """Write Σ_m ln Γ(λτ_km + n_jm) − ln Γ(λτ_km) of a group to float32 ``topic_scores``."""
+    n_cluster_slots = topic_scores.size
     for k in range(0, n_cluster_slots, N_LANES):
         total = fill(F(0.0))
         for t in range(n_topics):
             n = min(counts[t], n_tabulated)
             row = topics[t] * (n_tabulated + 1) + n
             total = add(total, load(tabulated, row * n_cluster_slots + k))
-        store(log_scores, k, total)
+        store(topic_scores, k, total)
     for t in range(n_topics):
         if counts[t] > n_tabulated:
-            add_more(base[:, topics[t]], n_tabulated, counts[t] - n_tabulated, log_scores)
+            add_beyond_table(base[:, topics[t]], n_tabulated, counts[t] - n_tabulated, topic_scores)
 
 
 @njit(cache=True, error_model="numpy")
-def add_more(base, n_tabulated, n_more, log_scores):
-    """Add ln Γ(a + n + n_more) − ln Γ(a + n), a = base[k], n = n_tabulated, to ``log_scores``."""
+def add_beyond_table(base, n_tabulated, n_more, topic_scores):
+    """Add ln Γ(a + n + n_more) − ln Γ(a + n), a = base[k], n = n_tabulated, to ``topic_scores``."""
     a = np.empty(base.size)
     for k in range(base.size):
         a[k] = max(float(base[k]), 1e-30) + n_tabulated
@@ -82,13 +82,13 @@ def add_more(base, n_tabulated, n_more, log_scores):
         for k in range(base.size):
             a[k] = log_rising_factorial(a[k], n_more)
     else:
-        grow(a, float(n_more))
+        replace_by_log_rising_factorials(a, float(n_more))
     for k in range(base.size):
-        log_scores[k] += float32(a[k])
+        topic_scores[k] += float32(a[k])
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def grow(a, n):
+def replace_by_log_rising_factorials(a, n):
     """Replace all a ≥ 8 by ln Γ(a + n) − ln Γ(a).
 
     Stirling's series, as in `log_rising_factorial`, in a form that the compiler can vectorise.
@@ -103,11 +103,16 @@ def grow(a, n):
 
 @njit(cache=True, error_model="numpy")
 def group_scratch(base, contexts):
-    """Return scratch arrays for `score_group`."""
+    """Return scratch arrays for `score_group`.
+
+    They are the topics of a group, their counts, zeros for `list_topics`, the log-likelihood of the
+    topics in every cluster slot, and a row of dense statistics.
+    """
     n_cluster_slots, n_slots = base.shape
     topics, counts = np.empty(n_slots, np.int64), np.empty(n_slots, np.int64)
-    log_scores, statistics = np.empty(n_cluster_slots, np.float32), contexts.dense.stat_start[-1]
-    return topics, counts, np.zeros(n_slots, np.int64), log_scores, np.empty(statistics)
+    topic_scores = np.empty(n_cluster_slots, np.float32)
+    n_statistics = contexts.dense.stat_start[-1]
+    return topics, counts, np.zeros(n_slots, np.int64), topic_scores, np.empty(n_statistics)
 
 
 @njit(cache=True, error_model="numpy")
@@ -117,12 +122,12 @@ def score_group(j, groups, topic_of_token, base, tabulated, contexts, scratch, s
     Topics, their counts, and the log-likelihood of the topics alone are in ``scratch``; returns the
     number of topics.
     """
-    topics, counts, tokens, log_scores, statistics = scratch
+    topics, counts, tokens, topic_scores, statistics = scratch
     n_topics = list_topics(j, groups, topic_of_token, tokens, topics, counts)
     n_tabulated = tabulated.size // base.size - 1
-    score_clusters(topics, counts, n_topics, base, tabulated, n_tabulated, log_scores)
+    score_clusters(topics, counts, n_topics, base, tabulated, n_tabulated, topic_scores)
     for k in range(scores.size):
-        scores[k] += log_scores[k]
+        scores[k] += topic_scores[k]
     add_context_scores(j, contexts, statistics, scores)
     return n_topics
 
@@ -171,7 +176,7 @@ def resample_groups(
         Output: Σ_j Σ_m ln Γ(λτ_km + n_jm) − ln Γ(λτ_km), k = z_j, over the groups of each chunk.
     """
     scratch, uniforms = group_scratch(base, contexts), empty_uniforms(groups)
-    (topics, counts, _, log_scores, _), scores = scratch, np.empty(len(base))
+    (topics, counts, _, topic_scores, _), scores = scratch, np.empty(len(base))
     given = (groups, topic_of_token, base, tabulated, contexts, scratch)
     drawn = (base, groups, key, uniforms, topics_in_cluster, tables_in_cluster)
     for chunk in range(first_chunk, last_chunk):
@@ -181,7 +186,7 @@ def resample_groups(
             n_topics = score_group(j, *given, scores)
             z = pick(scores, scores.size, uniform_of(key, CLUSTERS, groups.first_group + j, 0))
             cluster_of_group[j] = z
-            total += log_scores[z]
+            total += topic_scores[z]
             add_to_cluster(j, z, topics, counts, n_topics, *drawn)
         log_likelihood[chunk] = total
 
