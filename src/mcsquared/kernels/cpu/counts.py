@@ -10,20 +10,20 @@ from mcsquared.kernels.cpu.special import add_log, crt, log_rising_factorial
 from mcsquared.kernels.rng import Step
 
 TABLES = int(Step.TABLES)
-MAX_PRODUCT_TABLES = (
-    8  # factors of a rising factorial that are multiplied before a logarithm is taken
-)
+# Factors of a rising factorial that are multiplied before a logarithm is taken.
+MAX_PRODUCT_TABLES = 8
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def draw_table_counts(customers, concentration, key, first_row=0):
-    """Draw numbers of tables, q_km ~ CRT(c_km, a_m), for every cell.
+    """Draw numbers of tables, o_km ~ CRT(c_km, a_m), for every cell.
 
     Parameters
     ----------
     customers : int32 or int64 (n_restaurants, n_dishes)
         The counts c_km of the restaurants from ``first_row`` on.
     concentration : float64 (n_dishes,)
+        a.
 
     Returns
     -------
@@ -82,9 +82,16 @@ def count_cells(entries, cluster_of_group, cells):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def log_joint_of_words(first_chunk, last_chunk, chunk_start, words_in_topic, beta, tabulated, out):
-    """Write Σ_m Σ_w [ln Γ(β + n_mw) − ln Γ(β)] over the words of each chunk to ``out`` (n_chunks,).
+    """Write Σ_m Σ_w [ln Γ(β + n_mw) − ln Γ(β)] over the words of each chunk to ``out``.
 
-    ``tabulated`` contains the terms of small n, from `log_rising_factorials`.
+    Parameters
+    ----------
+    chunk_start : int64 (n_chunks + 1,)
+        Bounds of the words of each chunk.
+    words_in_topic : int32 or int64 (n_words, topic slots)
+    tabulated : float64 (n,)
+        The terms of small counts, from `log_rising_factorials`.
+    out : float64 (n_chunks,)
     """
     cells, n_slots = words_in_topic.reshape(-1), words_in_topic.shape[1]
     for chunk in range(first_chunk, last_chunk):
@@ -114,7 +121,10 @@ def log_rising_factorials(beta, size):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sum_log_rising_factorials(a, lengths, multiplicity):
-    """Return Σ_i multiplicity[i] (ln Γ(a + n) − ln Γ(a)) with n = lengths[i]."""
+    """Return Σ_i multiplicity[i] (ln Γ(a + n_i) − ln Γ(a)) with n_i = lengths[i].
+
+    ``lengths`` and ``multiplicity`` are integer arrays of the same shape (n,).
+    """
     total = 0.0
     for i in range(lengths.size):
         total += multiplicity[i] * log_rising_factorial(a, lengths[i])
@@ -123,7 +133,7 @@ def sum_log_rising_factorials(a, lengths, multiplicity):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def log_ratio_of_tables(log_shares, shape, tables):
-    """Return Σ_km ln Γ(a_m + O_km) − ln Γ(a_m) − O_km log τ_km.
+    """Return Σ_km [ln Γ(a_m + O_km) − ln Γ(a_m) − O_km log τ_km].
 
     Parameters
     ----------

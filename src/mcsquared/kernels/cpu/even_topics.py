@@ -2,7 +2,9 @@
 
     p(l_ji = m | ·)  ∝  (n_jm + a (c_km + 1/M) / (c_k + 1) + b / M) (n_mw + β) / (n_m + V β)
 
-n_jm are the tokens of group j in topic m, c_km those of its cluster, both without token i.
+n_jm are the tokens of group j in topic m, c_km those of its cluster k, and c_k those of the cluster
+in all topics, all without token i. a and b weigh the cluster's topics and even ones; M is the
+number of topics.
 """
 
 import numpy as np
@@ -36,7 +38,9 @@ def sweep_even_topics(
     cluster_of_group : int32 (n_groups,)
     topic : int32 (n_tokens,)
         Updated in place, as are the counts.
-    group_counts, cluster_counts, word_counts : int32 (n_groups, clusters or words, n_topics)
+    group_counts : int32 (n_groups, n_topics)
+    cluster_counts : int32 (n_clusters, n_topics)
+    word_counts : int32 (n_words, n_topics)
     a, b, beta : float
     """
     n_words, n_topics = word_counts.shape

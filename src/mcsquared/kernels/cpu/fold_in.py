@@ -49,8 +49,9 @@ def fill_step_uniforms(uniforms, n, key, step):
 def fill_sequentially(state, k, clusters, tokens, rows, draw, uniforms, key):
     """Add the tokens one after another; return Σ_i log Σ_m (n_m + λτ_m) ψ_m(w_i).
 
-    n_m counts the tokens before i. If ``draw``, topics are drawn from p(l_i = m | tokens before i,
-    w_i); otherwise they are those of ``state``.
+    ``rows``, int32 (n,), are the rows of the tokens in `TokenLikelihoods`. n_m counts the tokens
+    before i. If ``draw``, topics are drawn from p(l_i = m | tokens before i, w_i); otherwise they
+    are those of ``state``.
     """
     if draw:
         fill_step_uniforms(uniforms, rows.size, key, FILLING)
@@ -127,13 +128,15 @@ def move_jointly(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def fold_in(groups, tokens, clusters, joint_moves, n_burn_in, n_kept, log_cluster, topics):
+def fold_in(groups, tokens, clusters, joint_moves, n_burn_in, n_kept, log_cluster, mean_counts):
     """Sample the clusters and topics of groups, and average both.
 
     Parameters
     ----------
     groups : PredictedGroups
         ``log_proposal`` is the distribution of the initial cluster and of joint proposals.
+    tokens : TokenLikelihoods
+    clusters : ClusterBases
     joint_moves : bool (n_groups,)
         Whether to propose the cluster and all topics of a group jointly as well. Needed if λ is
         large compared with the number of tokens: the cluster and the topics then almost determine
@@ -142,7 +145,7 @@ def fold_in(groups, tokens, clusters, joint_moves, n_burn_in, n_kept, log_cluste
         Iterations, each over all tokens of a group.
     log_cluster : float64 (n_groups, n_clusters)
         Output: log of the mean of p(z_j = k | topics of the tokens).
-    topics : float64 (n_groups, n_slots)
+    mean_counts : float64 (n_groups, n_slots)
         Output: mean number of tokens of each topic.
     """
     group_start, row_of_token, log_prior, log_proposal, key_of_group, seed = groups
@@ -156,7 +159,7 @@ def fold_in(groups, tokens, clusters, joint_moves, n_burn_in, n_kept, log_cluste
         rows = row_of_token[group_start[j] : group_start[j + 1]]
         group_key = key_of_group[j]
         log_cluster[j] = -math.inf
-        topics[j] = 0.0
+        mean_counts[j] = 0.0
         if rows.size == 0:
             add_probabilities(log_prior[j], log_cluster[j])
             continue
@@ -169,7 +172,7 @@ def fold_in(groups, tokens, clusters, joint_moves, n_burn_in, n_kept, log_cluste
                 k = move_jointly(
                     state, spare, k, clusters, tokens, rows, *priors, scratch, uniforms, key
                 )
-            expected_counts = topics[j] if is_kept else no_counts
+            expected_counts = mean_counts[j] if is_kept else no_counts
             resample_topics(state, k, clusters, tokens, rows, uniforms, key, expected_counts)
             weigh_clusters(state, log_prior[j], clusters, used, log_joint)
             if is_kept:
@@ -177,4 +180,4 @@ def fold_in(groups, tokens, clusters, joint_moves, n_burn_in, n_kept, log_cluste
             k = draw_cluster(log_joint, scratch, uniform(seed, group_key, iteration, CLUSTER, 0, 0))
             change_cluster(state, k, clusters)
         log_cluster[j] -= math.log(n_kept)
-        topics[j] /= n_kept
+        mean_counts[j] /= n_kept

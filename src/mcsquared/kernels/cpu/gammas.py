@@ -159,8 +159,9 @@ def draw_gamma_rows(
 ):
     """Draw out[r, c] ~ Gamma(shape + counts[r, c]), or the logarithm of it, for some rows.
 
-    The random numbers of cells with positive counts are those of ``step + 1``, the others those of
-    ``step``. Variates below `MIN_VARIATE` become 0 unless ``in_logs``.
+    The random numbers of cells with positive counts, or of all cells if the shape is at least 1,
+    are those of ``step + 1``, the others those of ``step``. Variates below `MIN_VARIATE` become 0
+    unless ``in_logs``.
 
     Parameters
     ----------

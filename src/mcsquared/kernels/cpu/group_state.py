@@ -80,7 +80,7 @@ def change_cluster(state, k, clusters):
 
 @njit(cache=True, error_model="numpy")
 def most_probable(weights, row):
-    """Return the topic with the largest weights × row."""
+    """Return the topic m with the largest weights[m] × row[m]."""
     best = 0
     for m in range(1, row.size):
         if weights[m] * row[m] > weights[best] * row[best]:

@@ -31,17 +31,18 @@ def rising_factorials(x, n, out):
 
 @njit(cache=True, error_model="numpy")
 def replace_by_log_gammas(x, n):
-    """Replace the first n numbers, at least 8, by their log-gammas."""
+    """Replace the first n numbers, which are at least 8, by their log-gammas."""
     for i in range(n):
         x[i] = log_gamma_from_eight(x[i])
 
 
 @njit(cache=True, error_model="numpy")
 def add_log_likelihoods(first, last, rows, share, lams, log_gammas, is_known, scratch, total):
-    """Add Σ_m ln Γ(λτ_m + n_m) − ln Γ(λτ_m) of a group to ``total``, for several increasing λ.
+    """Add Σ_m [ln Γ(λτ_m + n_m) − ln Γ(λτ_m)] of a group to ``total``, for several increasing λ.
 
-    Small counts multiply factors, of which the log is taken once the product is very large or
-    small. ``log_gammas`` float64 (topic slots, n_lams) contains ln Γ(λτ_m) where ``is_known``;
+    Factors of small counts are multiplied, and the log of their product is taken once it is very
+    large or small. ``rows`` is an `Entries`, of which ``first:last`` are the topics of the group.
+    ``log_gammas`` float64 (topic slots, n_lams) contains ln Γ(λτ_m) where ``is_known``;
     others are added to it. ``scratch`` is three arrays of n_lams numbers, and one of topic slots ×
     n_lams.
     """
@@ -102,10 +103,13 @@ def add_groups_given_lams(
     tables,
     log_likelihood,
 ):
-    """Add Σ_m ln Γ(λτ_km + n_jm) − ln Γ(λτ_km) of every group, in its cluster k, for several λ.
+    """Add Σ_m [ln Γ(λτ_km + n_jm) − ln Γ(λτ_km)] of every group, in its cluster k, for several λ.
 
     Parameters
     ----------
+    rows : Entries
+        Topics of every group.
+    clusters : int32 (n_groups,)
     shares : float64 (cluster slots, topic slots)
         τ, positive.
     lams : float64 (n_candidates,)
@@ -113,8 +117,9 @@ def add_groups_given_lams(
     draws : bool
         Whether to add o_jm ~ CRT(n_jm, λτ_km), given the first λ, to ``tables`` instead.
     tables : int64 (cluster slots, topic slots)
+        Numbers of tables are added.
     log_likelihood : int64 (n_candidates,)
-        Sums in fixed point.
+        Sums are added, in fixed point.
     """
     (n_clusters, n_slots), n = shares.shape, lams.size
     total, uniforms = np.empty(n), empty_uniforms(groups)

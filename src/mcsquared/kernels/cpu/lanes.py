@@ -20,7 +20,7 @@ from numpy.typing import DTypeLike, NDArray
 
 N_LANES = 16
 CACHE_LINE = 64  # bytes, the size of sixteen floats
-MIN_PAGES = 1 << 23  # bytes of an array with pages of its own: new pages cost 1 ms per 6 MB
+MIN_MAPPED_BYTES = 1 << 23  # size of an array with its own pages; new ones cost 1 ms per 6 MB
 SEGMENT = 4  # blocks of sixteen that are summed one after another
 
 
@@ -32,7 +32,7 @@ def aligned(*shape: int, dtype: DTypeLike = np.float32) -> NDArray[Any]:
     freed arrays of up to 32 MB, in which larger ones do not fit.
     """
     size = np.dtype(dtype).itemsize * math.prod(shape)
-    if size >= MIN_PAGES and hasattr(mmap, "MAP_ANONYMOUS"):
+    if size >= MIN_MAPPED_BYTES and hasattr(mmap, "MAP_ANONYMOUS"):
         pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         if hasattr(mmap, "MADV_HUGEPAGE"):
             pages.madvise(mmap.MADV_HUGEPAGE)
@@ -123,7 +123,7 @@ def _broadcast(builder, value):
 
 
 def _block(k):
-    """Return the offset of vector k of a row."""
+    """Return the offset of vector k of a row, 16 k."""
     return ir.Constant(INT64, k * N_LANES)
 
 
@@ -350,7 +350,7 @@ def block_in_lane(builder, sums, index, value, blocks):
 
 
 def _prefetch(for_writing: int):
-    """Return a function that loads the cache line of ``array[offset]`` ahead of its use."""
+    """Return an intrinsic that loads the cache line of ``array[offset]`` ahead of its use."""
 
     @llvm_intrinsic(types.void, ARRAY, types.int64)
     def prefetch(builder, array, offset):

@@ -41,7 +41,11 @@ def shuffle(rows, order, seed, key):
 
 @njit(cache=True, error_model="numpy")
 def allocate(log_probability, n, n_copies, u, copies):
-    """Allocate copies systematically: each number is its expectation, rounded up or down."""
+    """Allocate ``n_copies`` to the first n items in proportion to exp(log_probability).
+
+    Systematic sampling with the random number ``u``: each of the ``copies``, int64, is its
+    expectation, rounded up or down.
+    """
     total, allocated, largest = 0.0, 0, 0
     for i in range(n):
         total += math.exp(log_probability[i])
@@ -57,6 +61,7 @@ def allocate(log_probability, n, n_copies, u, copies):
 def resample_topics(topic, counts, weights, rows, first, n_added, n_moves, k, model, work, counter):
     """Resample the topics of ``n_moves`` tokens of a particle, cyclically from ``first`` on.
 
+    ``model`` is a `ClusterBases` and a `TokenLikelihoods`, ``work`` two rows of scratch, and
     ``counter`` is (seed, group key, number of the last token added, number of the particle).
     """
     (clusters, tokens), (logs, sums) = model, work
@@ -123,10 +128,10 @@ def log_given_cluster(rows, k, n, n_moves, lam, model, particles, log_weight, co
             topic[r, i] = m
             counts[r, m] += 1.0
             weights[r, m] = counts[r, m] + clusters.base[k, m]
-        step = log_sum(log_weight, n)
-        log_total += step
-        log_weight[:n] -= step
-        if step == -math.inf or i + 1 == rows.size:
+        increment = log_sum(log_weight, n)
+        log_total += increment
+        log_weight[:n] -= increment
+        if increment == -math.inf or i + 1 == rows.size:
             break
         u = uniform(key[0], key[1], i, RESAMPLING, first_particle, 0)
         resample(log_weight, n, particles, i + 1, copies, u)
@@ -149,6 +154,8 @@ def left_to_right(groups, tokens, clusters, lam, n_particles, n_moves, log_proba
     groups : PredictedGroups
         ``log_prior`` is normalised. Particles are allocated to clusters by ``log_proposal``, which
         should be close to log p(z_j = k | w_j) and must be finite where the prior is.
+    tokens : TokenLikelihoods
+    clusters : ClusterBases
     lam : float
     n_particles : int
         Total over all clusters.
@@ -168,7 +175,7 @@ def left_to_right(groups, tokens, clusters, lam, n_particles, n_moves, log_proba
     work = (np.empty(n_slots), np.empty(n_slots + N_LANES))
     log_weight, copies = np.empty(n_particles), np.empty(n_particles, np.int64)
     order = np.empty(longest, np.int32)
-    shares, terms = np.empty(n_clusters, np.int64), np.empty(n_clusters)
+    n_of_cluster, terms = np.empty(n_clusters, np.int64), np.empty(n_clusters)
     for j in range(group_start.size - 1):
         key = key_of_group[j]
         rows = order[: group_start[j + 1] - group_start[j]]
@@ -177,14 +184,14 @@ def left_to_right(groups, tokens, clusters, lam, n_particles, n_moves, log_proba
             continue
         shuffle(row_of_token[group_start[j] : group_start[j + 1]], rows, seed, key)
         u = uniform(seed, key, 0, ALLOCATION, 0, 0)
-        allocate(log_proposal[j], n_clusters, n_particles, u, shares)
+        allocate(log_proposal[j], n_clusters, n_particles, u, n_of_cluster)
         n_terms = 0
         for k in range(n_clusters):
-            if shares[k] > 0:
-                weight = math.log(shares[k] / n_particles) - log_proposal[j, k]
+            if n_of_cluster[k] > 0:
+                weight = math.log(n_of_cluster[k] / n_particles) - log_proposal[j, k]
                 terms[n_terms] = log_prior[j, k] + weight + log_given_cluster(
-                    rows, k, shares[k], n_moves, lam, (clusters, tokens), particles, log_weight,
-                    copies, work, (seed, key),
+                    rows, k, n_of_cluster[k], n_moves, lam, (clusters, tokens), particles,
+                    log_weight, copies, work, (seed, key),
                 )  # fmt: skip
                 n_terms += 1
         log_probability[j] = log_sum(terms, n_terms)

@@ -12,9 +12,8 @@ import numpy as np
 from mcsquared.kernels.caching import njit
 
 PANEL = 16  # columns of a factor that are multiplied at a time
-NEGLIGIBLE_LOG_RATIO = (
-    50.0  # even thousands of terms below e⁻⁵⁰ do not change the last digit of a sum
-)
+# Even thousands of terms below e⁻⁵⁰ do not change the last digit of a sum.
+NEGLIGIBLE_LOG_RATIO = 50.0
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
@@ -115,7 +114,7 @@ def solve_systems(factors, solved):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def multiply_matrices(left, right, products):
-    """Write the products of two stacks of matrices."""
+    """Write the products of two stacks of matrices: (n, a, b) times (n, b, c) is (n, a, c)."""
     for k in range(len(products)):
         for row in range(left.shape[1]):
             products[k, row] = 0.0
@@ -125,7 +124,7 @@ def multiply_matrices(left, right, products):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def invert_matrices(factors, inverses):
-    """Write the inverses of matrices, given their lower Cholesky factors."""
+    """Write the inverses of matrices (n, d, d), given their lower Cholesky factors."""
     width = factors.shape[1]
     rows, weights = np.empty((width, width)), np.empty(width)
     for k in range(len(factors)):
@@ -207,8 +206,9 @@ def posterior_scales(statistics, mean, strength, scale, scales):
 def log_likelihoods_of_vectors(first, last, values, whitened, start, log_bounds, out):
     """Write the log-likelihoods of vectors in every topic, −∞ where they cannot matter.
 
-    With the precision L Lᵀ, −½ |Lᵀ (x − μ)|² is summed from the last column of L on, and the sum
-    ends where the weight of the topic is certainly below e⁻⁵⁰ times that of another one.
+    The term −½ d ln 2π, the same for every topic, is omitted. With the precision P = L Lᵀ,
+    −½ |Lᵀ (x − μ)|² is summed from the last column of L on, and the sum ends where the weight of
+    the topic is certainly below e⁻⁵⁰ times that of another one.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def log_likelihoods_of_vectors(first, last, values, whitened, start, log_bounds,
         ½ ln|P| (n_topics,), −∞ for unused topics, means (n_topics, d) and L (n_topics, d, d).
     start : int64 (n_vectors,)
         The topic whose likelihood is computed first, preferably a large one.
-    log_bounds : float64 (n_vectors, n_topics) or (0, n_topics)
+    log_bounds : float64 (n_vectors, n_topics), or without rows
         Lower bounds of the log-prior of each topic, minus an upper bound for all topics.
         Without rows, all likelihoods are computed completely.
     out : float64 (n_vectors, n_topics)
@@ -238,7 +238,10 @@ def log_likelihoods_of_vectors(first, last, values, whitened, start, log_bounds,
 
 
 def complete_log_likelihoods(values, whitened):
-    """Return the log-likelihoods of vectors (n, d) in every topic: float64 (n, n_topics)."""
+    """Return the log-likelihoods of vectors (n, d) in every topic: float64 (n, n_topics).
+
+    They lack the term that `log_likelihoods_of_vectors` omits.
+    """
     out, no_rows = np.empty((len(values), len(whitened[0]))), np.zeros((0, 0))
     log_likelihoods_of_vectors(
         0, len(values), values, whitened, np.zeros(len(values), np.int64), no_rows, out
@@ -248,7 +251,11 @@ def complete_log_likelihoods(values, whitened):
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def add_weighted_statistics(values, weights, totals):
-    """Add Σ_i weights[r, i] (1, y_i, y_i y_iᵀ) to every row r of ``totals``."""
+    """Add Σ_i weights[r, i] (1, y_i, y_i y_iᵀ) to every row r of ``totals``.
+
+    All arrays are float64: ``values`` (n, d), ``weights`` (n_rows, n) and ``totals`` (n_rows,
+    1 + d + d²).
+    """
     n, width = values.shape
     for r in range(len(totals)):
         total = totals[r]
@@ -266,7 +273,10 @@ def add_weighted_statistics(values, weights, totals):
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def log_likelihood_of_vector(x, whitened, cutoff, rest, sums):
-    """Return the log-likelihood of a vector, or −∞ if it is below ``cutoff``."""
+    """Return the log-likelihood of a vector in one topic, or −∞ if it is below ``cutoff``.
+
+    ``whitened`` are the elements of that of `log_likelihoods_of_vectors` for the topic.
+    """
     constant, mean, factor = whitened
     width, total = x.size, constant
     if total == -math.inf:

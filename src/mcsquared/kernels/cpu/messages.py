@@ -24,7 +24,7 @@ from mcsquared.kernels.cpu.varying_groups import group_scratch, score_group
 from mcsquared.kernels.cpu.vector_tokens import largest_of, log_mixture, weighted_sum
 
 FIXED_POINT = 2.0**24  # scale of messages that are summed as integers
-MIN_MESSAGE = -(2.0**22)  # smaller messages count as this: sums must not overflow
+MIN_MESSAGE = -(2.0**22)  # replaces smaller messages, so that sums do not overflow
 MIN_SUM = 1e-200  # smaller sums are computed in logs
 ROUNDED_ZERO = int(np.float64(ROUND_TO_INTEGER).view(np.int64))
 
@@ -44,7 +44,7 @@ def score_varying_groups(first, last, groups, topic_of_token, base, tabulated, c
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def keep_scores(first, last, groups, topic_of_token, base, tabulated, contexts, scored):
-    """Do the same, and write to `ScoredGroups` in place of ``scores``."""
+    """Write the scores of `score_varying_groups` and the groups' topics to a `ScoredGroups`."""
     scratch = group_scratch(base, contexts)
     arguments = (groups, topic_of_token, base, tabulated, contexts, scratch)
     for j in range(first, last):
@@ -59,9 +59,10 @@ def keep_scores(first, last, groups, topic_of_token, base, tabulated, contexts, 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def score_groups_of_words(first, last, entries, log_mixtures, contexts, scores):
-    """Write the log-likelihood of words and contexts, topics summed out, as above (λ = ∞).
+    """Write the log-likelihood of words and contexts in every cluster, topics summed out (λ = ∞).
 
-    The first arguments are those of `mcsquared.kernels.cpu.mixtures.draw_clusters_of_words`.
+    ``scores`` is float64 (last − first, cluster slots); ``entries`` and ``log_mixtures`` are those
+    of `mcsquared.kernels.cpu.mixtures.draw_clusters_of_words`.
     """
     start, word, count = entries
     part, n_statistics = np.empty(scores.shape[1], np.float32), contexts.dense.stat_start[-1]
@@ -75,7 +76,10 @@ def score_groups_of_words(first, last, entries, log_mixtures, contexts, scores):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def score_contexts(first, last, contexts, scores):
-    """Add the log-likelihood of the contexts of groups ``first:last`` to ``scores``."""
+    """Add the log-likelihood of the contexts of groups ``first:last`` to ``scores``.
+
+    ``scores`` is float64 (last − first, cluster slots).
+    """
     statistics = np.empty(contexts.dense.stat_start[-1])
     for j in range(first, last):
         add_context_scores(j, contexts, statistics, scores[j - first])
@@ -95,9 +99,10 @@ def add_messages(first, scores, log_rows, rows, parent_of_group, messages):
         log Π.
     rows : float64 (cluster slots, type slots)
         Π, transposed.
-    parent_of_group : int32
+    parent_of_group : int32 (groups of the corpus or shard,)
         -1 for groups without a parent, which are skipped.
     messages : int64 (n_units, type slots)
+        Messages are added, in fixed point.
     """
     n_clusters, n_types = rows.shape
     likelihood, sums = np.empty(n_clusters), np.empty(n_types)
