@@ -4,8 +4,10 @@
     p(z_j = k | ·)   ∝  π_k F(x_j | k) DM(n_j; λ b_j)
     p(x_j = s | ·)   ∝  F(s | z_j) DM(n_j; λ b_j)
 
-The result is the mean of the last line over the iterations. The first topics are drawn with the
-mean of the values' rows, so that they favour no value.
+b_j is the base measure of the group's topics (see `mcsquared.kernels.cpu.effects`), rest_j the part
+of its other values, and DM the Dirichlet-multinomial distribution of its topic counts n_j. The
+result is the mean of the last line over the iterations. The first topics are drawn with the mean of
+the values' rows, so that they favour no value.
 """
 
 import math
@@ -34,17 +36,16 @@ START_VALUE, VALUE, PROPOSED_VALUE = range(6, 9)
 
 
 class ValueRows(NamedTuple):
-    """Topic weights of clusters and of the values to be predicted, float64 (n, n_slots).
+    """Topic weights of clusters and of the values to be predicted.
 
-    With the means of the values in each cluster, Σ_s F(s | k) τ_s, and the first two transposed,
-    float32 (n_slots, n), with n rounded up to a multiple of sixteen.
+    Columns of the transposed arrays are padded to a multiple of sixteen.
     """
 
-    clusters: np.ndarray
-    values: np.ndarray
-    means: np.ndarray
-    clusters_by_topic: np.ndarray
-    values_by_topic: np.ndarray
+    clusters: np.ndarray  # float64 (n_clusters, n_slots): τ_k
+    values: np.ndarray  # float64 (n_values, n_slots): τ_s
+    means: np.ndarray  # float64 (n_clusters, n_slots): Σ_s F(s | k) τ_s
+    clusters_by_topic: np.ndarray  # float32 (n_slots, n_clusters, padded)
+    values_by_topic: np.ndarray  # float32 (n_slots, n_values, padded)
 
 
 class ValueWeights(NamedTuple):
@@ -57,7 +58,10 @@ class ValueWeights(NamedTuple):
 
 @njit(cache=True, error_model="numpy")
 def set_base(state, j, cluster, value, weights, bases):
-    """Set the base measure of group ``j`` with rows of a cluster and of a value as sources."""
+    """Set the base measure of group ``j`` with rows of a cluster and of a value as sources.
+
+    ``bases`` is a `ClusterBases` of one row; the weights of ``state`` are updated.
+    """
     for m in range(state.weights.size):
         base = weights.cluster[j] * cluster[m] + weights.value[j] * value[m]
         base += weights.rest[j, m]
@@ -67,8 +71,12 @@ def set_base(state, j, cluster, value, weights, bases):
 
 
 @njit(cache=True, error_model="numpy")
-def score_row(state, lam, weight, by_topic, other_weight, other_row, rest, scores):
-    """Write the log-likelihood of the topics with each row of ``by_topic`` as a source."""
+def score_rows(state, lam, weight, by_topic, other_weight, other_row, rest, scores):
+    """Write the log-likelihood of the topics with each row of topic weights as a source.
+
+    The rows are the columns of ``by_topic``, and ``weight`` is theirs; ``other_weight`` and
+    ``other_row`` are those of the source that is given. ``scores`` is float32, one per row.
+    """
     n_topics, n_slots = 0, state.counts.size
     lists, fixed = np.empty((5, n_slots), np.int64), np.empty(n_slots, np.float32)
     topics, counts = lists[0], lists[1]
@@ -83,13 +91,13 @@ def score_row(state, lam, weight, by_topic, other_weight, other_row, rest, score
 
 
 @njit(cache=True, error_model="numpy")
-def score_values(state, lam, j, k, rows, weights, log_values, value_scores, in_value):
-    """Write log p(x_j = s, topics of the tokens | z_j = k) of all values to ``in_value``."""
+def score_values(state, lam, j, k, rows, weights, log_values, value_scores, log_weights):
+    """Write log p(x_j = s, topics of the tokens | z_j = k) of all values to ``log_weights``."""
     cluster = (weights.cluster[j], rows.clusters[k])
     by_topic, rest = rows.values_by_topic, weights.rest[j]
-    score_row(state, lam, weights.value[j], by_topic, *cluster, rest, value_scores)
-    for s in range(in_value.size):
-        in_value[s] = log_values[k, s] + value_scores[s]
+    score_rows(state, lam, weights.value[j], by_topic, *cluster, rest, value_scores)
+    for s in range(log_weights.size):
+        log_weights[s] = log_values[k, s] + value_scores[s]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -118,8 +126,8 @@ def predict_values(
     bases = ClusterBases(np.empty((1, n_slots)), np.empty((1, n_slots)), np.empty((1, n_slots)))
     others = ClusterBases(np.empty((1, n_slots)), np.empty((1, n_slots)), np.empty((1, n_slots)))
     uniforms = np.empty((longest + BLOCK - 1) // BLOCK * BLOCK, np.float32)
-    no_counts, in_cluster = np.empty(0), np.empty(n_clusters)
-    in_value, scratch = np.empty(n_values), np.empty(max(n_clusters, n_values))
+    no_counts, cluster_log_weights = np.empty(0), np.empty(n_clusters)
+    value_log_weights, scratch = np.empty(n_values), np.empty(max(n_clusters, n_values))
     cluster_scores = np.empty(rows.clusters_by_topic.shape[1], np.float32)
     value_scores = np.empty(rows.values_by_topic.shape[1], np.float32)
     for j in range(group_start.size - 1):
@@ -132,9 +140,9 @@ def predict_values(
         set_base(state, j, rows.clusters[k], rows.means[k], weights, bases)
         key = (seed, group_key, 0)
         fill_sequentially(state, 0, bases, tokens, tokens_of_group, True, uniforms, key)
-        score_values(state, lam, j, k, rows, weights, log_values, value_scores, in_value)
+        score_values(state, lam, j, k, rows, weights, log_values, value_scores, value_log_weights)
         u = uniform(seed, group_key, 0, START_VALUE, 0, 0)
-        x = draw_cluster(in_value, scratch[:n_values], u)
+        x = draw_cluster(value_log_weights, scratch[:n_values], u)
         set_base(state, j, rows.clusters[k], rows.values[x], weights, bases)
         for iteration in range(1, n_burn_in + n_kept + 1):
             key = (seed, group_key, iteration)
@@ -160,18 +168,19 @@ def predict_values(
             resample_topics(state, 0, bases, tokens, tokens_of_group, uniforms, key, no_counts)
             value = (weights.value[j], rows.values[x])
             w = weights.cluster[j]
-            score_row(state, lam, w, rows.clusters_by_topic, *value, rest, cluster_scores)
+            score_rows(state, lam, w, rows.clusters_by_topic, *value, rest, cluster_scores)
             for other in range(n_clusters):
-                in_cluster[other] = (
+                cluster_log_weights[other] = (
                     log_prior[j, other] + log_values[other, x] + cluster_scores[other]
                 )
             u = uniform(seed, group_key, iteration, CLUSTER, 0, 0)
-            k = draw_cluster(in_cluster, scratch[:n_clusters], u)
-            score_values(state, lam, j, k, rows, weights, log_values, value_scores, in_value)
-            if iteration > n_burn_in:
-                add_probabilities(in_value, log_value[j])
-            x = draw_cluster(
-                in_value, scratch[:n_values], uniform(seed, group_key, iteration, VALUE, 0, 0)
+            k = draw_cluster(cluster_log_weights, scratch[:n_clusters], u)
+            score_values(
+                state, lam, j, k, rows, weights, log_values, value_scores, value_log_weights
             )
+            if iteration > n_burn_in:
+                add_probabilities(value_log_weights, log_value[j])
+            u = uniform(seed, group_key, iteration, VALUE, 0, 0)
+            x = draw_cluster(value_log_weights, scratch[:n_values], u)
             set_base(state, j, rows.clusters[k], rows.values[x], weights, bases)
         log_value[j] -= math.log(n_kept)
