@@ -66,7 +66,7 @@ class Launch(NamedTuple):
     log_sizes: np.ndarray  # float64 (2 n_pairs,)
     natural: np.ndarray  # float64 (2 n_pairs, statistics of dense contexts)
     categories: np.ndarray  # int32 (categories of all bags, 2 n_pairs + 1): groups on each side
-    totals: np.ndarray  # int64 (2 n_pairs + 1, bags)
+    totals: np.ndarray  # int64 (2 n_pairs + 1, bags): their sums over the categories of a bag
     scores: np.ndarray  # float64 (n_groups,): log odds of contexts of Python families; or (0,)
 
 
@@ -113,13 +113,13 @@ def table_moments(n, a):
 
 @njit(cache=True, error_model="numpy", inline="always")
 def weight_of(j, bases):
-    """Return the factor of τ in the base measure of a group."""
+    """Return the factor of τ in the base measure of group ``j``."""
     return bases.weight[j] if bases.weight.size > 0 else bases.lam
 
 
 @njit(cache=True, error_model="numpy", inline="always")
 def rest_of(e, bases):
-    """Return the part of a base measure that does not depend on τ."""
+    """Return the part of the base measure of entry ``e`` that does not depend on τ."""
     return bases.rest[e] if bases.rest.size > 0 else 0.0
 
 
@@ -127,7 +127,7 @@ def rest_of(e, bases):
 def cluster_table_moments(n, from_cluster, rest):
     """Return the mean and variance of the number of tables that come from the cluster.
 
-    Customer i opens one with probability c / (c + rest + i).
+    Customer i = 0, 1, ..., n − 1 opens one with probability c / (c + rest + i), c = from_cluster.
     """
     mean, variance = table_moments(n, from_cluster + rest)
     if rest > 0.0:
@@ -145,10 +145,10 @@ def content_log_odds(j, rows, bases, one, other):
     Stirling's formula without its series suffices, because proposals need not be exact.
     """
     value, product = 0.0, 1.0
-    lam = weight_of(j, bases)
+    weight = weight_of(j, bases)
     for e in range(rows.start[j], rows.start[j + 1]):
         rest = rest_of(e, bases)
-        a, b = lam * one[rows.column[e]] + rest, lam * other[rows.column[e]] + rest
+        a, b = weight * one[rows.column[e]] + rest, weight * other[rows.column[e]] + rest
         n = rows.count[e]
         product *= a / b
         if n <= 4:
@@ -250,6 +250,8 @@ def divide_groups(
     rows : Entries
         Topics of every group.
     contexts : (DenseContexts, BagContexts)
+    pairs : Pairs
+    launch : Launch
     likelihoods : Likelihoods
         Of the 2 n_pairs sides; empty with effects, and for ANCHORS.
     bases : GroupBases
@@ -307,14 +309,14 @@ def divide_groups(
             given = (label, likelihoods, FIXED_POINT)
             add_expected_tables(first, last, rows, *given, tables[label])
             continue
-        lam = weight_of(j, bases)
+        weight = weight_of(j, bases)
         for e in range(first, last):
             m, n = rows.column[e], rows.count[e]
             if mode == SCAN:
-                from_cluster = lam * launch.shares[label, m]
+                from_cluster = weight * launch.shares[label, m]
                 expected = cluster_table_moments(n, from_cluster, rest_of(e, bases))[0]
             else:
-                expected = (1.0 + math.log(float(n))) * (lam / bases.lam)
+                expected = (1.0 + math.log(float(n))) * (weight / bases.lam)
             tables[label, m] += round(expected * FIXED_POINT)
 
 
@@ -348,7 +350,7 @@ def sum_table_moments(
         label = np.int64(label_of_group[j])
         if label == 2 * n_pairs:
             continue
-        first, last, lam = rows.start[j], rows.start[j + 1], weight_of(j, bases)
+        first, last, weight = rows.start[j], rows.start[j + 1], weight_of(j, bases)
         for s in (label, 2 * n_pairs + label // 2):
             if moments.base.size > 0:
                 given = (s, moments, FIXED_POINT)
@@ -356,7 +358,7 @@ def sum_table_moments(
                 continue
             for e in range(first, last):
                 m, n, rest = rows.column[e], rows.count[e], rest_of(e, bases)
-                mean, variance = cluster_table_moments(n, lam * shares[s, m], rest)
+                mean, variance = cluster_table_moments(n, weight * shares[s, m], rest)
                 means[s, m] += round(mean * FIXED_POINT)
                 variances[s, m] += round(variance * FIXED_POINT)
 
@@ -400,7 +402,7 @@ def draw_tables_of_sets(
     tables : int64 (3 n_pairs, topic slots)
         Numbers of tables are added.
     log_likelihood : int64 (3 n_pairs,)
-        Σ_j Σ_m ln Γ(λτ_m + n_jm) − ln Γ(λτ_m) is added, in fixed point.
+        Σ_j Σ_m [ln Γ(λτ_m + n_jm) − ln Γ(λτ_m)] is added, in fixed point.
     """
     n_pairs, uniforms = len(shares) // 3, empty_uniforms(groups)
     for j in range(groups.chunk_start[first_chunk], groups.chunk_start[last_chunk]):
@@ -408,14 +410,14 @@ def draw_tables_of_sets(
         if label == 2 * n_pairs:
             continue
         index = (groups.first_group + j) << TOPIC_BITS
-        lam = weight_of(j, bases)
+        weight = weight_of(j, bases)
         for s in (label, 2 * n_pairs + label // 2):
             total, product, customers = 0.0, 1.0, 0
             if is_new[s]:  # either the sides of a pair or their union
                 fill_group_uniforms(j, groups, key, TABLES, uniforms)
             for e in range(rows.start[j], rows.start[j + 1]):
                 m, n = rows.column[e], rows.count[e]
-                from_cluster, rest = lam * shares[s, m], rest_of(e, bases)
+                from_cluster, rest = weight * shares[s, m], rest_of(e, bases)
                 a = from_cluster + rest
                 if n <= SHIFT:
                     for i in range(n):

@@ -2,8 +2,10 @@
 
 Only the tokens of the topic are visited. Those of one group form a *cell*. Cells are independent
 given the arguments of a pass, and results are sums of integers or one number per cell or token, so
-that cells can be divided among threads. ``likelihood`` has one row for each of the two topics, and
-one column for each word or, if tokens are vectors, for each token.
+that cells can be divided among threads. ``likelihood`` has one row for each of the two topics, a
+and b, and one column for each word or, if tokens are vectors, for each token. ``in_b``, uint8
+(n_tokens,), is 1 for the tokens of the second topic. ``trial`` is the number of the proposed move
+in its sweep: moves do not share random numbers.
 """
 
 import math
@@ -170,7 +172,9 @@ def draw_segment(column, token, likelihood, a, b, weight, low, high, key, trial,
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def divide_tokens(first, last, tokens, likelihood, base, segment, draw, key, trial, in_b, log_sums):
+def divide_tokens(
+    first, last, tokens, likelihood, base, segment_length, draw, key, trial, in_b, log_sums
+):
     """Divide the tokens of a topic between two topics, jointly in each cell.
 
     The sides of a cell's tokens are drawn from their posterior under the urn of `filter_segment`.
@@ -180,22 +184,20 @@ def divide_tokens(first, last, tokens, likelihood, base, segment, draw, key, tri
 
     Parameters
     ----------
-    segment : int
-        Length of a segment; time per token and memory grow with it.
+    segment_length : int
+        Tokens per segment; time per token and memory grow with it.
     draw : bool
         Whether to draw ``in_b``; otherwise it is given.
-    in_b : uint8 (n_tokens,)
-        1 for the tokens of the second topic.
     log_sums : float64 (n_cells,)
         Output: log p(tokens of the cell), a sum over its segments.
     """
-    weight = np.empty((segment + 1, segment + 2))
-    low, high = np.empty(segment + 1, np.int64), np.empty(segment + 1, np.int64)
+    weight = np.empty((segment_length + 1, segment_length + 2))
+    low, high = np.empty(segment_length + 1, np.int64), np.empty(segment_length + 1, np.int64)
     for c in range(first, last):
         a, b = base[0, tokens.cluster[c]], base[1, tokens.cluster[c]]
         log_sums[c] = 0.0
-        for begin in range(tokens.start[c], tokens.start[c + 1], segment):
-            end = min(begin + segment, tokens.start[c + 1])
+        for begin in range(tokens.start[c], tokens.start[c + 1], segment_length):
+            end = min(begin + segment_length, tokens.start[c + 1])
             column, sides = tokens.column[begin:end], in_b[begin:end]
             log_sums[c] += filter_segment(column, likelihood, a, b, weight, low, high)
             if draw:
@@ -226,7 +228,7 @@ def score_division(tokens, likelihood, in_b, log_sums):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def draw_sides_of_words(tokens, share, key, trial, in_b):
-    """Draw the side of every token, the second with the probability ``share`` of its word."""
+    """Draw the side of every token: the second with probability ``share[w]`` for word w."""
     for i in range(in_b.size):
         u = uniform_of(key, SPLIT_TOKENS, tokens.token[i], 2 * trial)
         in_b[i] = u < share[tokens.column[i]]
@@ -280,7 +282,7 @@ def score_sides(tokens, in_b, base):
 def draw_cell_tables(tokens, in_b, base, is_split, key, trial, topics, tables):
     """Draw the tables of two topics after a split, or of the merged topic after a merge.
 
-    Return the change of Σ_j Σ_m ln Γ(λτ_km + n_jm) − ln Γ(λτ_km), in fixed point.
+    Return the change of Σ_j Σ_m [ln Γ(λτ_km + n_jm) − ln Γ(λτ_km)], in fixed point.
 
     Parameters
     ----------
