@@ -17,7 +17,10 @@ class MainWords(NamedTuple):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def find_main_words(indptr, indices, data, scale, minimum):
-    """Return the words whose count times ``scale`` is at least ``minimum``, from a CSR matrix."""
+    """Return the words whose count times the topic's ``scale`` is at least ``minimum``.
+
+    Counts are a CSR matrix (n_topics, n_words); ``scale`` is float (n_topics,).
+    """
     n_topics, n = indptr.size - 1, 0
     start = np.zeros(n_topics + 1, np.int64)
     for m in range(n_topics):

@@ -1,4 +1,4 @@
-"""Collapsed Gibbs sampler of MGCTM: clusters of groups with local topics, and global topics.
+"""Collapsed Gibbs sampler of the multi-grain clustering topic model: local and global topics.
 
 A token of a group in cluster k has a local topic r of that cluster or a global topic g. With all
 parameters integrated out, the next token of the group has word w and topic r or g with probability
@@ -7,6 +7,8 @@ parameters integrated out, the next token of the group has word w and topic r or
     p(g, w)  =  (γ₂ + n_global) / (γ₁ + γ₂ + n)  ·  (α_g + n_g) / (Σα + n_global)  ·  p(w | g)
 
 where n counts tokens of the group, and N in p(w | r) = (β + N_rw) / (Vβ + N_r) those of all groups.
+γ, α and β are the parameters of the Dirichlet priors of the switch, topics and words; a is that of
+the clusters, and N_k below the number of groups in a cluster.
 
 A group cannot keep its local topics when it changes cluster, so cluster and topics are drawn
 together. The topics of its tokens under another cluster k are imputed one after the other, with
@@ -64,7 +66,7 @@ def start_group(cluster, model, weights):
 
 @njit(cache=True, error_model="numpy")
 def count_token(word, topic, cluster, sign, model, weights):
-    """Add a token to the counts and to the weights of its group, or remove it."""
+    """Add a token to the counts and to the weights of its group (sign 1), or remove it (−1)."""
     n_clusters, n_local = model.local_prior.shape
     is_global = int(topic >= n_local)
     column = topic + n_local * (n_clusters - 1 if is_global else cluster)
@@ -131,7 +133,7 @@ def impute_topics(words, first, cluster, topics, keep_topics, model, key, step, 
 
 @njit(cache=True, error_model="numpy")
 def count_group(words, topics, cluster, sign, model, weights):
-    """Add all tokens of a group to the counts, or remove them."""
+    """Add all tokens of a group to the counts (sign 1), or remove them (−1)."""
     for i in range(words.size):
         count_token(words[i], topics[i], cluster, sign, model, weights)
 

@@ -13,8 +13,8 @@ from mcsquared.kernels.caching import njit
 ZERO = np.float32(0.0)
 UNSIGNED = np.uint64  # an index that cannot be negative takes half of the time
 WIDTH = 64  # rows of topics are padded to a multiple of this: loops have no remainder
-MIX_BLOCKS = 16  # of the words of some groups, so that a tile fits in the second-level cache
-MIXED_GROUPS = 1024  # whose words are sorted together
+MIX_BLOCKS = 16  # blocks of rows in `mix_rows`, so that a tile fits in the second-level cache
+MIXED_GROUPS = 1024  # groups whose words `mix_rows` sorts together
 
 
 class TopicTable(NamedTuple):
@@ -31,7 +31,7 @@ class TopicTable(NamedTuple):
 def fill_columns(indptr, indices, data, scale, start, topic, value):
     """Write the columns of a CSR matrix, times a scale per row, as rows of a table.
 
-    ``start`` is zero; afterwards entries of column w are ``start[w]:start[w + 1]``.
+    ``start``, ``topic`` and ``value`` are those of `TopicTable`; ``start`` must contain zeros.
     """
     for entry in range(indices.size):
         start[indices[entry] + 1] += 1
@@ -149,10 +149,10 @@ def sort_entries(start, rows, n_blocks, shared, tile_row_of):
     n_blocks : int
         A power of two.
     shared : bool
-        Whether groups share rows, as words. Otherwise the block depends on the position in the
-        group.
+        Whether groups share rows, as they share words. Otherwise the block depends on the position
+        in the group.
     tile_row_of : int32 (n_rows,)
-        −1 before and afterwards.
+        Scratch, −1 before and afterwards.
     """
     n_groups, n, n_seen = start.size - 1, start[-1] - start[0], 0
     bounds, first = np.zeros(n_blocks * n_groups + 1, np.int64), np.zeros(n_blocks + 1, np.int64)
@@ -188,7 +188,7 @@ def sort_entries(start, rows, n_blocks, shared, tile_row_of):
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
 def fill_tile(table, rows, scale, tile):
-    """Write ψ of some rows to consecutive memory. ``scale`` is that of the table, padded."""
+    """Write ψ of some rows to ``tile``, float32 (n × width,); ``scale`` is padded to the width."""
     first, topic, value, shape, _ = table
     width = UNSIGNED(scale.size)
     for i in range(rows.size):
@@ -212,7 +212,7 @@ def padded(values):
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
 def mix_tile(tile_rows, entries, tile, shares, result):
-    """Write Σ_m θ_m ψ_m(w) of the entries of a block of one group."""
+    """Write Σ_m θ_m ψ_m(w) of the entries of a block of one group; ``shares`` are θ, padded."""
     width = UNSIGNED(shares.size)
     for i in range(tile_rows.size):
         begin, total = UNSIGNED(tile_rows[i]) * width, ZERO
@@ -223,7 +223,10 @@ def mix_tile(tile_rows, entries, tile, shares, result):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def mix_rows(start, rows, table, topics, shared, result):
-    """Write Σ_m θ_jm ψ_m(w) of every entry: float32 (n_entries,)."""
+    """Write Σ_m θ_jm ψ_m(w) of every entry: float32 (n_entries,).
+
+    ``topics``, float32 (n_groups, n_topics), are θ; for the others see `sort_entries`.
+    """
     scale, tile_row_of = padded(table.scale), np.full(table.shape.size, -1, np.int32)
     for first in range(0, start.size - 1, MIXED_GROUPS):
         last = min(first + MIXED_GROUPS, start.size - 1)

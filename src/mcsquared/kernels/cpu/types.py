@@ -7,7 +7,7 @@ import numpy as np
 from mcsquared.kernels.caching import njit
 from mcsquared.kernels.cpu.special import add_log, log_rising_factorial, pick
 
-MAX_FACTORS = 8  # of a rising factorial that are multiplied
+MAX_FACTORS = 8  # factors of a rising factorial that are multiplied
 
 
 @njit(cache=True, error_model="numpy")
@@ -16,7 +16,8 @@ def resample_types(entries, log_prior, prior_below, children, uniforms, type_of_
 
         p(t_u = t)  ∝  exp(log_prior_ut) ∏_k (v π_k + C_tk)^(n_uk) / (v + C_t)^(n_u)
 
-    where x^(n) = Γ(x + n) / Γ(x), and C counts the children of the other units.
+    where x^(n) = Γ(x + n) / Γ(x), C_tk is the number of children with type (or, at the level above
+    groups, cluster) k of the other units of type t, and C_t and n_u are sums over k.
 
     Parameters
     ----------

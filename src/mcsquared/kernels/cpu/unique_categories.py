@@ -1,4 +1,4 @@
-"""Clusters of groups with categories of their own, the parameters of bags integrated out."""
+"""Clusters of groups with a category that no other group has; parameters of bags integrated out."""
 
 import numpy as np
 
@@ -16,7 +16,10 @@ UNIQUE_PROPOSALS = int(Step.UNIQUE_PROPOSALS)
 def propose_clusters(
     first, last, chosen, groups, topic_of_token, base, tabulated, log_weights, contexts, key, out
 ):
-    """Draw a cluster for the chosen groups ``first:last``, as `resample_groups` draws z_j."""
+    """Draw a cluster for the chosen groups ``first:last``, as `resample_groups` draws z_j.
+
+    ``chosen``, int64, and ``out``, int32, are (n_chosen,).
+    """
     scratch, scores = group_scratch(base, contexts), np.empty(len(base))
     arguments = (groups, topic_of_token, base, tabulated, contexts, scratch)
     for i in range(first, last):
@@ -30,7 +33,8 @@ def propose_clusters(
 def accept_clusters(proposed, dense, bags, counts, log_uniforms, clusters):
     """Accept or reject the proposed cluster of each group in turn; update ``clusters``.
 
-    ``dense`` has no contexts; ``counts`` contains the groups themselves and is updated.
+    ``proposed`` and ``clusters``, int32, and ``log_uniforms``, float64, are (n_groups,). ``dense``
+    has no contexts; ``counts``, a `ContextCounts`, includes these groups and is updated.
     """
     for i in range(proposed.size):
         old, new = np.int64(clusters[i]), np.int64(proposed[i])

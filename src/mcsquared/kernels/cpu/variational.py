@@ -40,7 +40,10 @@ KEPT_SIZE = 1 << 18  # floats of tiles that are kept from pass to pass: 1 MB
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
 def weigh_others(tile_rows, tile, weights, others):
-    """Write Y_w of the entries of a block; 0 if an entry is improbable in all topics."""
+    """Write Y_w of the entries of a block to ``others``; 0 if a word is improbable in all topics.
+
+    ``weights`` are θ, padded, and ``tile`` is from `fill_tile`.
+    """
     width = UNSIGNED(weights.size)
     for i in range(tile_rows.size):
         begin, total, square = UNSIGNED(tile_rows[i]) * width, ZERO, ZERO
@@ -149,7 +152,7 @@ def fold_in_topics(start, rows, occurrences, table, weights, n_passes, shared, c
     n_passes : int64 (n_groups,)
         Number of passes over the entries of each group.
     shared : bool
-        Whether groups share rows of the table, as words.
+        Whether groups share rows of the table, as they share words.
     counts : float32 (n_groups, n_topics)
         Output: Σ_w n_w γ_wm.
     """

@@ -33,7 +33,7 @@ F, LONG = np.float32, np.int64
 TOPICS = int(Step.TOPICS)
 N_IN_TURN = 4  # groups processed in turn
 MAX_NEAR_FLOATS = 1 << 18  # 1 MB: a larger table is not all in the second-level cache
-TOKENS_AHEAD = 64  # of the tokens whose topics are being counted
+TOKENS_AHEAD = 64  # tokens between the prefetch of a topic and its use in a count
 TOKEN, END, ROW, BASE, UNIFORM = range(5)  # next token, last token + 1, offsets of a group in turn
 
 
@@ -181,7 +181,9 @@ def sweep_tokens(
     Parameters
     ----------
     order_start : int64 (n_parts + 1,)
+        Bounds of the parts of ``order``.
     order : int64 (n_groups,)
+        Groups in the order in which they are started.
     word : int32 (n_tokens,)
     base : float32 (cluster slots, topic slots)
         λ τ_km.
@@ -218,9 +220,10 @@ def sweep_tokens(
 
 @njit(cache=True, error_model="numpy")
 def sweep_group_topics(first, last, k, word, base, factors, mixtures, scratch, topic_of_token):
-    """Draw the topics of tokens ``first:last``, those of one group.
+    """Draw the topics of tokens ``first:last``, those of one group in cluster ``k``.
 
-    ``topics`` lists the topics that have tokens; ``position`` is the index of each in that list.
+    Arguments are those of `sweep_tokens_by_group_topics`. Of the ``scratch``, ``topics`` lists the
+    topics that have tokens, and ``position`` is the index of each in that list.
     """
     count, topics, position, uniforms, sums, all_sums = scratch
     n_slots = count.size
@@ -324,8 +327,9 @@ def count_words_in_topics(
 ):
     """Count the topics of each word's tokens in its row of ``words_in_topic``.
 
-    The tokens of word w are ``token_by_word[word_start[w]:word_start[w + 1]]``. They are far from
-    each other in memory, and loaded some tokens ahead.
+    ``words_in_topic`` is an integer array (n_words, topic slots). The tokens of word w are
+    ``token_by_word[word_start[w]:word_start[w + 1]]``. Their topics are far from each other in
+    memory, so each is loaded some tokens ahead.
     """
     last = word_start[last_word] - 1
     for w in range(first_word, last_word):
