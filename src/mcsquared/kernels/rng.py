@@ -164,7 +164,10 @@ def fill_uniforms(out, n_blocks, key, step, block):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fill_uniforms_at(indices, n, first, key, step, attempt, out):
-    """Fill float32 ``out`` (3, n) with three uniforms for each index in ``first + indices``."""
+    """Fill float32 ``out`` (3, n or more) with three uniforms for each of ``first + indices[:n]``.
+
+    ``indices`` is int64, and ``attempt`` must be below 2¹⁶.
+    """
     for i in range(n):
         words = random_uint32s(key, step, first + indices[i], attempt)
         out[0, i] = unit_float32(words[0])

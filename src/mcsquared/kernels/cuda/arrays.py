@@ -205,10 +205,10 @@ def draw_log_shares(n_cluster_slots, prior, counts, seed, chain, sweep, out):
 
 @one_thread_each()
 def draw_table_counts(n_cells, customers, concentration, seed, chain, sweep, tables):
-    """Draw numbers of tables, q_km ~ CRT(c_km, a_m), for every cell.
+    """Draw numbers of tables, o_km ~ CRT(c_km, a_m), for every cell.
 
-    ``customers`` and ``tables``, integers, are (cluster slots × topic slots,), and
-    ``concentration``, float64, is (topic slots,).
+    ``customers`` and ``tables``, integers, are (cluster slots × topic slots,): c and o.
+    ``concentration``, float64, is (topic slots,): a.
     """
     cell = int64(cuda.grid(1))
     if cell < n_cells:

@@ -49,9 +49,9 @@ def draw_log_shares_of_values(
     for m in range(thread, n_slots, 32):
         shape, value = shapes[int64(effect[s]) * n_slots + m], -math.inf
         if shape > 0.0:
-            small, count = float32(max(shape, minimum)), tables[s * n_slots + m]
+            prior_shape, count = float32(max(shape, minimum)), tables[s * n_slots + m]
             cell = int64(m) * width + position[s]
-            _, log_value = draw_gamma(cell, count, small, EFFECT_SHARES, seed, chain, sweep)
+            _, log_value = draw_gamma(cell, count, prior_shape, EFFECT_SHARES, seed, chain, sweep)
             value = float64(log_value)
         out[s * n_slots + m] = value
         highest = max(highest, value)

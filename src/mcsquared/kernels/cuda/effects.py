@@ -228,7 +228,7 @@ def resample_groups_with_effects(n_slots, per_thread):
         tables_by_pattern,
         log_likelihood,
     ):
-        # Numbers of tokens by topic, later of customers or tables of the topics before each one.
+        # Tokens of each topic; later, customers and then tables of the topics before it.
         count = cuda.shared.array((N_WARPS, n_slots), int32)
         opened = cuda.shared.array((N_WARPS, n_slots), int32)
         base = cuda.shared.array((N_WARPS, n_slots), float32)  # λ b_j, at first without the cluster

@@ -40,20 +40,21 @@ def try_large(u, turns, accept, shape):
 
 
 @cuda.jit(device=True)
-def draw_gamma(cell, count, small, step, seed, chain, sweep):
-    """Return a variate of Gamma(small + count), and its logarithm; NaN if none is accepted.
+def draw_gamma(cell, count, prior_shape, step, seed, chain, sweep):
+    """Return a variate of Gamma(prior_shape + count), and its logarithm; NaN if none is accepted.
 
-    ``cell`` is the index of its random numbers, ``small`` a float32.
+    ``cell`` is the index of its random numbers, ``prior_shape`` a float32. As on the CPU, the
+    random numbers are those of ``step + 1`` if the count is positive or the prior shape at least 1.
     """
     accepted = False
     value = log_value = float32(0.0)
     attempt = 0
-    if count > 0 or small >= float32(1.0):
-        large = float32(small + count)
+    if count > 0 or prior_shape >= float32(1.0):
+        shape = float32(prior_shape + count)
         while not accepted and attempt < MAX_ATTEMPTS:
             w0, w1, w2, _ = random_uint32s(seed, chain, sweep, step + 1, cell, attempt)
             value, log_value, accepted = try_large(
-                unit_float32(w0), unit_float32(w1), unit_float32(w2), large
+                unit_float32(w0), unit_float32(w1), unit_float32(w2), shape
             )
             attempt += 1
     else:
@@ -62,13 +63,13 @@ def draw_gamma(cell, count, small, step, seed, chain, sweep):
         index = cell // CELLS_PER_BLOCK * 16 + (cell_in_block & 15)
         w0, w1, w2, w3 = random_uint32s(seed, chain, sweep, step, index, 0)
         if cell_in_block < 16:
-            value, log_value, accepted = try_small(unit_float32(w0), unit_float32(w2), small)
+            value, log_value, accepted = try_small(unit_float32(w0), unit_float32(w2), prior_shape)
         else:
-            value, log_value, accepted = try_small(unit_float32(w1), unit_float32(w3), small)
+            value, log_value, accepted = try_small(unit_float32(w1), unit_float32(w3), prior_shape)
         attempt = 1
         while not accepted and attempt < MAX_ATTEMPTS:
             w0, w1, _, _ = random_uint32s(seed, chain, sweep, step, cell, attempt)
-            value, log_value, accepted = try_small(unit_float32(w0), unit_float32(w1), small)
+            value, log_value, accepted = try_small(unit_float32(w0), unit_float32(w1), prior_shape)
             attempt += 1
     if not accepted:
         value = log_value = float32(math.nan)
@@ -85,6 +86,6 @@ def draw_gamma_rows(n_cells, first, counts, shape, step, seed, chain, sweep, in_
     if i >= n_cells:
         return
     cell = first + i
-    count, small = counts[cell], float32(shape)
-    value, log_value = draw_gamma(cell, count, small, step, seed, chain, sweep)
+    count, prior_shape = counts[cell], float32(shape)
+    value, log_value = draw_gamma(cell, count, prior_shape, step, seed, chain, sweep)
     out[cell] = log_value if in_logs else value

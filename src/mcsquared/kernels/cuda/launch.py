@@ -15,7 +15,10 @@ BLOCK_THREADS = 8 if SIMULATED else 256  # threads per block of kernels that do 
 
 
 def one_thread_each(n_threads=THREADS, max_blocks=1 << 31):
-    """Compile a kernel with one thread per item; its first argument is the number of items."""
+    """Compile a kernel with one thread per item; its first argument is the number of items.
+
+    With more items than ``max_blocks`` blocks have threads, the kernel must loop over the items.
+    """
     return _launcher(n_threads, n_threads, max_blocks=max_blocks)
 
 
@@ -30,7 +33,11 @@ def one_block_each(n_threads, n_items=1):
 
 
 def _launcher(n_threads, per_block, per_item=1, max_blocks=1 << 31, **options):
-    """Return a decorator that turns a kernel into a function that launches it."""
+    """Return a decorator that turns a kernel into a function that launches it.
+
+    A block has ``n_threads`` threads, and room for ``per_block`` units (threads, warps or items),
+    of which an item takes ``per_item``.
+    """
 
     def decorate(function):
         kernel = cuda.jit(**options)(function)

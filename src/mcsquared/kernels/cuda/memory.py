@@ -67,7 +67,7 @@ def fill_zeros(array):
 
 
 def wait_for_kernels():
-    """Wait until all kernels have ended that this process has launched."""
+    """Wait until all kernels launched by this process have ended."""
     if not SIMULATED:
         cuda.legacy_default_stream().synchronize()
 
@@ -77,7 +77,7 @@ class Copier:
 
     Kernels and all other copies use the legacy default stream. Streams of numba wait for it; the
     one of a copier does not. The driver copies only page-locked memory beside kernels, so arrays
-    pass through two small buffers of it: one is filled while the other is copied.
+    pass through two small page-locked buffers: one is filled while the other is copied.
     """
 
     def __init__(self):
@@ -88,11 +88,11 @@ class Copier:
             self._buffers = [cuda.pinned_array(BYTES_PER_COPY, np.uint8) for _ in range(2)]
 
     def thread(self):
-        """Return an executor with one thread, which uses the current GPU of this one."""
+        """Return an executor with one thread, which uses the GPU of this copier."""
         return ThreadPoolExecutor(1, initializer=cuda.select_device, initargs=(self._device,))
 
     def to_device(self, source, target):
-        """Copy bytes; `finish` waits for the last of them."""
+        """Copy an array of bytes to a device array of bytes; `finish` waits for the last copy."""
         if SIMULATED:
             target.copy_to_device(source)
             return
@@ -133,7 +133,7 @@ class DeviceArrays:
         self._memory = {}
 
     def filled(self, arrays, copier):
-        """Return the device copies of arrays, by name."""
+        """Return copies of named arrays on the device, as attributes; earlier ones are lost."""
         found = {}
         for name, array in arrays.items():
             if not array.size:

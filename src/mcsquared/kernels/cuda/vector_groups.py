@@ -53,8 +53,9 @@ def max_log_likelihood(n_slots, rows, row):
 def score_vector_groups(n_slots, per_thread):
     """Return a kernel that writes Σ_i log Σ_m τ_km ψ_m(x_i) of groups in every cluster slot.
 
-    Tokens of likelihood 0 in every topic are ignored. ``order`` lists the groups of each
-    block, and ``rows`` is float64 (tokens of the block × topic slots,), from `log_likelihood_rows`.
+    Tokens of likelihood 0 in every topic are ignored. ``order`` lists the groups of each block.
+    ``rows``, from `log_likelihood_rows`, is float64 (tokens of the block × topic slots,), and
+    ``scores``, output, float64 (groups of the block × cluster slots,).
     """
     n_sums = per_thread * TOKENS_PER_PASS
 

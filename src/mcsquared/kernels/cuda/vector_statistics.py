@@ -152,8 +152,11 @@ def _count_topics(n_slots):
 
 
 @one_warp_each()
-def _add_counts(n_chunks, n_slots, token_start, starts):
-    """Replace the counts of each chunk by the positions at which segments of topics begin."""
+def _counts_to_positions(n_chunks, n_slots, token_start, starts):
+    """Replace the counts of each chunk by the positions at which segments of topics begin.
+
+    ``starts`` is that of `sort_by_topic`.
+    """
     thread, chunk = thread_of_warp(), warp_of_grid()
     if chunk >= n_chunks:
         return
@@ -217,7 +220,7 @@ def sort_by_topic(n_slots, token_start, topic_of_token, starts, token_in_order):
     """
     n_chunks = token_start.size - 1
     _count_topics(n_slots)(n_chunks, token_start, topic_of_token, starts)
-    _add_counts(n_chunks, n_slots, token_start, starts)
+    _counts_to_positions(n_chunks, n_slots, token_start, starts)
     _write_sorted(n_slots)(n_chunks, token_start, topic_of_token, starts, token_in_order)
 
 
@@ -234,6 +237,7 @@ def add_statistics(
     if cell >= n_cells:
         return
     n_statistics = factors.shape[1]
+    # A run contains the sorted tokens of one topic in one chunk.
     s, run = cell % n_statistics, cell // n_statistics
     begin = starts[run * N_SEGMENTS]
     end = int32(token_start[run // n_slots + 1])
