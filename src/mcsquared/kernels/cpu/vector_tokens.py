@@ -225,8 +225,9 @@ def score_token(row, log_shares, shares_by_topic, work, score):
 def pick_topic(row, prior, log_shares, log_lam, work, u):
     """Draw a topic with probability ∝ prior[m] exp(row[m]).
 
-    ``prior`` is λτ plus the counts of the group; where it has underflowed, ``log_lam + log_shares``
-    is used as its logarithm.
+    ``row``, float64 (topic slots,), are the log-likelihoods of a token in the topics. ``prior`` is
+    λτ plus the counts of the group; where it has underflowed, ``log_lam + log_shares`` is used as
+    its logarithm.
     """
     largest = largest_of(row)
     total = 0.0
@@ -260,7 +261,7 @@ def pick_in_logs(row, prior, log_shares, log_lam, work, u):
 
 @njit(cache=True, error_model="numpy")
 def record(tokens, i, k, m, topic_of_token, topics_in_cluster, statistics):
-    """Store the topic of a token; update the topic counts of its cluster and the statistics."""
+    """Store the topic m of token i; update the counts of cluster k and the topic's statistics."""
     topic_of_token[i] = m
     topics_in_cluster[k, m] += 1
     if tokens.kind >= 0:
