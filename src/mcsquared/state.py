@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from mcsquared.arrays import CountArray, Floats, Int32s, Int64s
 from mcsquared.kernels.cpu.contexts import ContextCounts, rebuild_contexts
-from mcsquared.kernels.cpu.counts import count_by_group, count_pairs
+from mcsquared.kernels.cpu.counts import count_pairs, count_topics_by_cluster
 from mcsquared.kernels.cpu.lanes import zeros
 from mcsquared.observations import Observations
 from mcsquared.observations.units import Units
@@ -230,7 +230,7 @@ def count(
     topics_in_cluster = np.zeros((n_cluster_slots, n_topic_slots), np.int32)
     if len(topic_of_token):
         start = observations.group_start
-        count_by_group(start, cluster_of_group, topic_of_token, topics_in_cluster)
+        count_topics_by_cluster(start, cluster_of_group, topic_of_token, topics_in_cluster)
     counts = Counts(
         groups_in_cluster=np.bincount(cluster_of_group, minlength=n_cluster_slots).astype(np.int32),
         tokens_in_cluster=topics_in_cluster.sum(axis=1, dtype=np.int64),

@@ -65,7 +65,7 @@ def renumber(labels, new_label, out):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def count_by_group(group_start, cluster_of_group, topic_of_token, counts):
+def count_topics_by_cluster(group_start, cluster_of_group, topic_of_token, counts):
     """Add the tokens of all groups to ``counts``, int32 (cluster slots, topic slots)."""
     for j in range(cluster_of_group.size):
         for i in range(group_start[j], group_start[j + 1]):

@@ -2,8 +2,8 @@
 
     θ_j ~ DP(λ, b_j),   b_j  =  w_j0 τ_{z_j} + Σ_s w_js τ_s        s: values of the group's effects
 
-A group's base measure λ b_j replaces the row λ τ_k in the kernels of tokens. Given the topics of
-the tokens,
+The weights w_j0 and w_js of a group sum to 1. Its base measure λ b_j replaces the row λ τ_k in the
+kernels of tokens. Given the topics of the tokens,
 
     log p(z_j = k)  =  log π_k + contexts + Σ_m ln Γ(λ b_jm(k) + n_jm) − ln Γ(λ b_jm(k))
 
