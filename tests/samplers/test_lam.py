@@ -64,7 +64,9 @@ def test_draws_agree_with_the_posterior_given_topics(monkeypatch):
 
 
 def test_a_missing_prior_is_detected(monkeypatch):
-    monkeypatch.setattr(lam, "log_prior", lambda sweep, prior, lams: np.zeros(len(lams)))
+    monkeypatch.setattr(
+        lam, "log_terms_without_topics", lambda sweep, prior, lams: np.zeros(len(lams))
+    )
     assert distance(monkeypatch) > 10.0
 
 
