@@ -109,7 +109,8 @@ def log_contexts(observations, groups):
     value = 0.0
     for c, family in enumerate(observations.dense_families):
         seen = [j for j in groups if observations.dense.observed[j, c]]
-        statistics = family.statistics(observations.dense.values[seen, c]).sum(axis=0)
+        raw = observations.dense.values[seen, c] + family.origin  # statistics subtract it
+        statistics = family.statistics(raw).sum(axis=0)
         value += family.log_marginal(statistics[None])[0]
     for context in observations.python_contexts:
         value += context.family.log_marginal(context.statistics[groups].sum(axis=0)[None])[0]
