@@ -1,7 +1,7 @@
 """Clusterings of groups by their words or topics, based on scikit-learn.
 
-Clusters are numbered by decreasing size, as in MC2. Groups without words are assigned to the
-largest cluster.
+Clusters are numbered by decreasing size, as in MC2, and groups without words are assigned to the
+largest cluster. In `TopicClusters`, both depend on the given clusterer.
 """
 
 from abc import ABC, abstractmethod
@@ -104,7 +104,7 @@ class _Clusterer(ClusterMixin, BaseEstimator, ABC):
         content = as_corpus(X).content
         sizes = content.tokens_per_group
         if isinstance(content, Words) or (sizes > 1).any():
-            raise InputError("X must have one row per group, got groups of several vectors")
+            raise InputError("X must have one vector per group, got words or several vectors")
         if content.width != self._width:
             raise InputError(f"X must have {self._width} columns, got {content.width}")
         features = np.zeros((content.n_groups, content.width))
@@ -341,7 +341,7 @@ class TopicClusters(ClusterMixin, BaseEstimator):
 
 
 def symmetric_kl(rows: Any, others: Any = None) -> Floats:
-    """Return KL(p ‖ q) + KL(q ‖ p) for every row p and every other row q: float64, dense.
+    """Return KL(p ‖ q) + KL(q ‖ p) for every row p of ``rows`` and q of ``others``: float64.
 
     Parameters
     ----------
