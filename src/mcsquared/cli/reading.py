@@ -325,7 +325,7 @@ def _spelled_as_trained(column: Column, fields: Any, known: Any) -> Column:
 
 
 def store_source(model: MC2, file: FileOptions, contexts: list[ContextOption]) -> None:
-    """Store the columns of the content and the separators of bags, to read further files alike."""
+    """Store the columns of the content and the separators of bags, to read further files."""
     source = {f"{_SEPARATOR_KEY}{c.name}": c.separator for c in contexts if c.separator}
     value = ",".join(file.value) or None
     columns = {_TEXT_KEY: file.text, _GROUP_KEY: file.group, _VALUE_KEY: value}

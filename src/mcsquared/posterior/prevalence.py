@@ -132,10 +132,10 @@ def _samples(posterior: Posterior, by_value: _ValueGroups) -> Floats:
         cluster = posterior.cluster_of_group[draw.index]
         for _ in range(round(_N_REPLICATES * draw_weight) if n_draws > 1 else _N_REPLICATES):
             group_weights = rng.standard_exponential(posterior.n_groups)
-            indicator = sparse.csr_matrix(
+            weight_in_cluster = sparse.csr_matrix(
                 (group_weights, (np.arange(len(cluster)), cluster)), (len(cluster), n_clusters)
             )
-            by_cluster = (by_value.groups @ indicator).toarray()
+            by_cluster = (by_value.groups @ weight_in_cluster).toarray()
             totals = np.maximum(by_cluster.sum(axis=1, keepdims=True), 1e-300)
             samples.append((by_cluster / totals) @ shares)
     return np.array(samples)

@@ -1,4 +1,4 @@
-"""Topics without clusters: a hierarchical Dirichlet process, sampled by steps of both samplers.
+"""Topics without clusters: a hierarchical Dirichlet process, by blocked and collapsed sweeps.
 
     ε ~ GEM(η),   θ_j ~ DP(v, ε),   l_ji ~ θ_j,   w_ji ~ ψ_{l_ji}
 
@@ -99,7 +99,8 @@ def collapsed_sweep(
     """Draw the topic of one token after another, ψ integrated out, then tables, v, η and ε.
 
     This is slower, but new topics are drawn given a token, while `sweep` draws them from the prior.
-    Both leave the posterior invariant. For the collapsed kernel, every group is its own cluster.
+    Both leave the posterior invariant (`sweep`, if no counts are halved). For the collapsed kernel,
+    every group is its own cluster.
     """
     key = Key(seed, COLLAPSED_CHAIN + chain, state.sweep)
     sweep = Sweep(state, observations, priors, bounds, key)

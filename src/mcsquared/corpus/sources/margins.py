@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mcsquared.markup import plural, shorten
 
 _MIN_WIDTH = 3  # number of fields from which a table differs clearly from the lines around it
-_MAX_ABOVE = 20  # rows among which the header is searched
+_MAX_ABOVE = 20  # rows in which the header is searched for
 _NUMBER = re.compile(r"[-+]?[0-9][0-9.,]*")
 _TOTAL = re.compile(
     r"(grand )?totals?|(gesamt|end)?summe|gesamt|insgesamt|sum|somme|total général|suma|totale|"

@@ -5,7 +5,8 @@
 
 For words, p(w | topic m) = (n_mw + β) / (n_m + V β). f_m and p(t) are densities over time (see
 `mcsquared.kernels.cpu.times`), or 1 if there are no times. Topics occupy slots. An empty slot has
-weight 0 and is never drawn, so for words the loop visits all slots, eight at a time.
+weight 0 and is never drawn, so for words the loop visits all slots up to the last occupied one,
+eight at a time.
 """
 
 import math
@@ -196,7 +197,8 @@ def resample_word_topics(
     Returns
     -------
     tuple of int
-        The group and token at which no slot was free, or (n_groups, n_tokens).
+        The group and token at which no slot was free for a topic or, with times, for a component of
+        some topic; otherwise (n_groups, n_tokens).
     """
     group_start, cluster_of_group, topic_of_token, topics_in_cluster = state[:4]
     tokens_in_topic, topic_weights, log_unused, v, eta, max_topics = state[4:]

@@ -97,7 +97,7 @@ def fill_bases(chosen, cluster_of_group, values, sources, out):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sweep_tokens_of_many_topics(chosen, groups, word, base, factors, key, topic_of_token):
-    """Draw the topics of all tokens of the chosen groups, weighing all topics; for many topics.
+    """Draw the topics of all tokens of the chosen groups; efficient if there are many topics.
 
     Parameters
     ----------
@@ -138,9 +138,10 @@ def sweep_tokens_of_many_topics(chosen, groups, word, base, factors, key, topic_
 def add_log_rising(topics, counts, n_topics, weight, base, rest, lam, scratch, topic_scores):
     """Add Σ_t ln Γ(a_t + n_t) − ln Γ(a_t), a_t = weight × base[m_t, k] + rest_t, n_t ≥ 1.
 
-    Up to eight factors are multiplied before a logarithm is taken, or sixteen in two products;
-    beyond, Stirling's formula gives those after the first four. Topics of similar counts are
-    processed together, because branches that are hard to predict would take most of the time.
+    Up to eight factors (four if λ is large) are multiplied before a logarithm is taken, or twice as
+    many in two products; beyond, Stirling's formula gives those after the first four. Topics of
+    similar counts are processed together, because branches that are hard to predict would take most
+    of the time. For a very large λ, all terms are computed in double precision.
 
     Parameters
     ----------
@@ -317,7 +318,7 @@ def add_divided_tables(
         opened[t] = count_tables(a, counts[t], uniforms, first)
         first += counts[t]
         total += opened[t]
-    # A random number for every table, from the tokens' blocks.
+    # A random number for every table: a group has at most as many tables as tokens.
     fill_group_uniforms(j, groups, key, TABLE_SOURCES, uniforms, total)
     begin = values.start[j]
     n_values, first = values.start[j + 1] - begin, 0

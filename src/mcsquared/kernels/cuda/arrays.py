@@ -133,7 +133,7 @@ def count_contexts(
     Each of the ``statistics``, float64 (n_groups, n_statistics), is multiplied by its scale and
     rounded. The sums are added to ``groups_in_cluster``, int32 (cluster slots,), ``sums``, int64
     (cluster slots × n_sums,), ``categories``, int32 (categories × cluster slots,), and
-    ``totals``, int64 (cluster slots × bags,). Sums beyond the statistics are those of backgrounds.
+    ``totals``, int64 (cluster slots × bags,). The last ``sums`` are for `count_backgrounds`.
     """
     j = int64(cuda.grid(1))
     if j >= n_groups:

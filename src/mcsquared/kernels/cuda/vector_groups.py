@@ -22,30 +22,30 @@ TOPICS_PER_PASS = 8 if SIMULATED else 128
 
 
 @cuda.jit(device=True)
-def log_mixture(n_slots, log_shares, share_offset, rows, row):
-    """Return log Σ_m exp(log_shares[share_offset + m] + rows[row + m]), −∞ if all terms are 0."""
+def log_mixture(n_slots, log_shares, share_offset, rows, start):
+    """Return log Σ_m exp(log_shares[share_offset + m] + rows[start + m]), −∞ if all terms are 0."""
     highest = -math.inf
     for m in range(n_slots):
-        value = log_shares[share_offset + m] + rows[row + m]
+        value = log_shares[share_offset + m] + rows[start + m]
         if value > highest:
             highest = value
     if highest == -math.inf:
         return highest
     total = 0.0
     for m in range(n_slots):
-        value = log_shares[share_offset + m] + rows[row + m]
+        value = log_shares[share_offset + m] + rows[start + m]
         if value > -math.inf:
             total += math.exp(value - highest)
     return highest + math.log(total)
 
 
 @cuda.jit(device=True)
-def max_log_likelihood(n_slots, rows, row):
+def max_log_likelihood(n_slots, rows, start):
     """Return the maximum log-likelihood of a token over all topics."""
     highest = -math.inf
     for m in range(thread_of_warp(), n_slots, 32):
-        if rows[row + m] > highest:
-            highest = rows[row + m]
+        if rows[start + m] > highest:
+            highest = rows[start + m]
     return warp_max(highest)
 
 
@@ -86,12 +86,12 @@ def score_vector_groups(n_slots, per_thread):
             product[q] = 1.0
         total_scale = 0.0  # common to all clusters
         while begin < last:
-            row = (begin - group_start[block_start]) * n_slots
+            start = (begin - group_start[block_start]) * n_slots
             n_tokens = int32(min(int64(TOKENS_PER_PASS), last - begin))
             for t in range(TOKENS_PER_PASS):
                 log_scale[t] = -math.inf
                 if t < n_tokens:
-                    log_scale[t] = max_log_likelihood(n_slots, rows, row + t * n_slots)
+                    log_scale[t] = max_log_likelihood(n_slots, rows, start + t * n_slots)
             for cell in range(n_sums):
                 sums[cell] = 0.0
             for topic in range(0, n_slots, TOPICS_PER_PASS):
@@ -100,7 +100,7 @@ def score_vector_groups(n_slots, per_thread):
                     for m in range(thread, width, 32):
                         value = 0.0
                         if log_scale[t] > -math.inf:
-                            value = exponential(rows[row + t * n_slots + topic + m], log_scale[t])
+                            value = exponential(rows[start + t * n_slots + topic + m], log_scale[t])
                         likelihood[warp, t, m] = value
                 syncwarp()
                 for q in range(per_thread):
@@ -126,7 +126,7 @@ def score_vector_groups(n_slots, per_thread):
                         if factor > MIN_PRECISE_SUM:
                             score[q], product[q] = add_log(score[q], product[q], factor)
                         elif score[q] > -math.inf:
-                            offset, token = int64(k) * n_slots, row + t * n_slots
+                            offset, token = int64(k) * n_slots, start + t * n_slots
                             value = log_mixture(n_slots, log_shares, offset, rows, token)
                             score[q] += value - log_scale[t]
             for t in range(TOKENS_PER_PASS):

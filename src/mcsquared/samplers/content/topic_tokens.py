@@ -42,7 +42,7 @@ class MovedLabels(NamedTuple):
     tokens: kernels.TopicTokens  # of the topics concerned
     chunk_start: Int64s  # (n_chunks + 1,): first of these tokens in every chunk of groups
     values: Floats  # (n_tokens, width): these tokens, if they are vectors
-    share: Floats  # (n_tokens,): share of each token in the first topic, of a launch
+    share: Floats  # (n_tokens,): of each token in the first topic; see `refine_division`
     in_b: NDArray[np.uint8]  # (n_tokens,): 1 for the tokens of the second topic
 
 
@@ -192,7 +192,7 @@ def divide_tokens_of_topic(
 class WordSides(NamedTuple):
     """Argument of `divide_tokens_by_word`."""
 
-    share: Floats  # (n_words,): probability of the second topic
+    probability: Floats  # (n_words,): of the second topic
     trial: int
     key: Key
 
@@ -202,8 +202,8 @@ def divide_tokens_by_word(
 ) -> tuple[MovedLabels, SumsByName]:
     """Draw the sides of all tokens by word."""
     in_b = np.empty_like(labels.in_b)
-    share, trial, key = argument
-    kernels.draw_sides_of_words(labels.tokens, share, key, trial, in_b)
+    probability, trial, key = argument
+    kernels.draw_sides_of_words(labels.tokens, probability, key, trial, in_b)
     labels = labels._replace(in_b=in_b)
     return labels, _sums_of_sides(observations, labels)
 
@@ -241,7 +241,7 @@ def accept_move(
     """Change the topics of the tokens; draw tables; sum tokens and tables by cluster."""
     a, b, is_split, base, trial, key = argument
     tokens = labels.tokens
-    topics: Any = np.array(labels.topic_of_token)  # not mapped from a file, as it may have been
+    topics: Any = np.array(labels.topic_of_token)  # the labels may be mapped from a file
     moved = tokens.token[labels.in_b == 1] - observations.first_token
     topics[moved] = b if is_split else a
     counts, tables = np.zeros(base.shape, np.int32), np.zeros(base.shape, np.int32)
@@ -322,10 +322,10 @@ def _sums_of_sides(observations: Observations, labels: MovedLabels) -> SumsByNam
 
 
 def _chunk_statistics(observations: Observations, labels: MovedLabels, weights: Floats) -> Floats:
-    """Return Σ_i weight_ri T(x_i) by chunk of groups: (n_chunks, n_rows, n_stats)."""
+    """Return Σ_i weight_ri T(x_i) by non-empty chunk of groups: (n_parts, n_rows, n_stats)."""
     family: Any = observations.content_family
     parts = [part for part in pairwise(labels.chunk_start.tolist()) if part[0] < part[1]]
-    total = np.zeros((max(len(parts), 1), len(weights), family.n_stats))  # no row for empty chunks
+    total = np.zeros((max(len(parts), 1), len(weights), family.n_stats))  # zeros if all are empty
     for chunk, (first, last) in enumerate(parts):
         total[chunk] = _sum_rows(family, labels.values[first:last], weights[:, first:last])
     return total

@@ -3,8 +3,8 @@
 If λ is learned, a chain begins with groups that vary. Their topics explain each group by itself,
 and clusters that share one mixture are then not found: λ remains small. A short chain with λ = ∞ is
 therefore tried first, and its labels are then sampled with λ finite. If λ exceeds half of the mean
-length of a group, the start is one of λ = ∞: topics of `even_topics`, then clusters and topics of
-another short chain with λ = ∞.
+length of a group, a second chain with λ = ∞ begins with these clusters and topics of `even_topics`.
+Its labels, sampled with λ finite as well, are the start.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from mcsquared.samplers.steps.weights import draw_weights
 from mcsquared.samplers.types import Key, Sweep
 from mcsquared.state import Bounds, State
 
-SHARED_CHAIN = 2**28 + 2**24  # offset of the chain number: no sweep of a chain draws the same
+SHARED_CHAIN = 2**28 + 2**24  # offset of the chain number, for other random numbers
 MAX_VOCABULARY = 1000  # distinct words of the corpora that are tried; text has more, and varies
 MIN_TOKENS, MIN_GROUPS = 10_000, 100  # fewer do not determine topics beyond the clusters
 GROUPS_PER_CLUSTER = 4  # on average; if clusters are smaller, groups do not share mixtures
 MIN_LAM = 0.5  # times the mean length; merged clusters of the short chain make λ too small
 SWEEPS = 20  # of the short chains that decide
 FINAL_SWEEPS = 30  # of the chain with λ = ∞ that the start is taken from
-MAX_SWEEPS = 100  # above that of each chain: sweep numbers of the next one begin here
+SWEEP_OFFSET = 100  # between the sweep numbers of successive chains, which are shorter
 
 SHARED_STEPS: tuple[Callable[[Sweep], None], ...] = (
     add_empty_slots,
@@ -70,7 +70,10 @@ VARYING_STEPS: tuple[Callable[[Sweep], None], ...] = (
 
 
 def is_eligible(observations: Observations, priors: Priors) -> bool:
-    """Return whether a corpus is small, of few distinct words, and without levels and effects."""
+    """Return whether a corpus is neither tiny nor large, of few distinct words, and plain.
+
+    A plain corpus has no levels or effects and is not a sample of one on disk.
+    """
     few = MIN_TOKENS <= observations.n_tokens <= MAX_COLLAPSED_TOKENS
     few = few and 0 < observations.n_words < MAX_VOCABULARY
     is_plain = not observations.levels and not priors.effects and observations.sampled is None
@@ -102,7 +105,7 @@ def with_shared_mixtures(
         if varying.lam <= MIN_LAM * observations.n_tokens / observations.n_groups:
             return None
     topics = even_topics(observations, n_topics, found[0], priors.beta, seed, chain)
-    key = key._replace(sweep=2 * MAX_SWEEPS)
+    key = key._replace(sweep=2 * SWEEP_OFFSET)
     found = sample_shared(found[0], topics, observations, shared, key, FINAL_SWEEPS, bounds)
     if math.isinf(initial_value(priors.lam)):
         rng = key.generator(Step.START)
@@ -136,7 +139,7 @@ def sample_varying(
 ) -> State:
     """Return a state with its own λ, v, η and α after `SWEEPS` sweeps from these labels."""
     state = blocked_state(observations, priors, *labels, key.generator(Step.CLUSTER_PAIRS))
-    key = key._replace(sweep=key.sweep + MAX_SWEEPS)
+    key = key._replace(sweep=key.sweep + SWEEP_OFFSET)
     run_sweeps(VARYING_STEPS, state, observations, priors, key, SWEEPS, bounds)
     state.sweep = 0
     return state
